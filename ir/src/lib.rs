@@ -1,0 +1,14 @@
+//! Tensor IR: the language in which attention graphs are written, with named axes.
+//!
+//! An axis has a name and an extent; a value has a dtype and a set of axes. There is no broadcasting: an operand that lacks
+//! an axis is constant along it. The order of axes matters only where arrays meet memory, at the function's boundary.
+
+mod axis;
+mod dtype;
+mod func;
+mod op;
+
+pub use axis::{AxisDecl, AxisId, AxisSet, Extent, SizeExpr, MAX_AXES};
+pub use dtype::DType;
+pub use func::{Constant, Func, Module, Node, NodeId, Param, ResultDecl, Span, Type};
+pub use op::{BinaryOp, CmpOp, Literal, Op, Part, ReduceOp, UnaryOp};
