@@ -1,1 +1,40 @@
-//! Placeholder.
+//! Loop IR: explicit loops, vectors and tiles, between fold programs and native code.
+
+mod backend;
+mod ir;
+
+pub use backend::{Backend, BackendError, CallArgs, Code, Listing, Target};
+pub use ir::{
+    BinOp, BufId, Buffer, BufferKind, Cmp, Count, Elem, Expr, Fold, Kernel, Number, Reg, RegDecl, SizeParam, Split,
+    Stmt, Ty, UnOp,
+};
+
+/// Statuses that a kernel may return besides 0.
+pub mod status {
+    /// An index of a gather lies outside its axis.
+    pub const GATHER_OUT_OF_RANGE: i32 = 1;
+    /// A quantization scale is not finite and positive.
+    pub const BAD_SCALE: i32 = 2;
+}
+
+/// Bytes of scratch that one call needs, or `None` if that overflows.
+pub fn scratch_bytes(kernel: &Kernel, sizes: &[i64]) -> Option<usize> {
+    let mut total = 0usize;
+    for buffer in kernel.buffers.iter().filter(|b| b.kind == BufferKind::Scratch) {
+        let bytes = buffer.len.eval(sizes)?.checked_mul(u64::from(buffer.elem.bytes()))?;
+        total = total.checked_add(usize::try_from(bytes).ok()?.checked_next_multiple_of(64)?)?;
+    }
+    Some(total)
+}
+
+impl Count {
+    /// The number, given the kernel's sizes; `None` on overflow or a negative size.
+    pub fn eval(&self, sizes: &[i64]) -> Option<u64> {
+        match self {
+            Count::Const(n) => Some(*n),
+            Count::Size(i) => u64::try_from(*sizes.get(*i)?).ok(),
+            Count::Mul(a, b) => a.eval(sizes)?.checked_mul(b.eval(sizes)?),
+            Count::Add(a, b) => a.eval(sizes)?.checked_add(b.eval(sizes)?),
+        }
+    }
+}
