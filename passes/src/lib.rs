@@ -1,5 +1,25 @@
 //! From a formula to a fold program: equality saturation over an algebra of reductions, and the derivation of folds.
 
+pub mod convert;
+pub mod cost;
+pub mod derive;
+mod emit;
+mod error;
+pub mod eval;
+pub mod extract;
 pub mod fold;
+mod insert;
+pub mod interp;
 pub mod interval;
+pub mod lang;
+pub mod laws;
+pub mod pipeline;
+pub mod print;
+pub mod saturate;
+pub mod schedule;
+mod show;
+pub mod streams;
 pub mod term;
+
+pub use error::PassError;
+pub use pipeline::{derive, Derived, Form, Options};

@@ -1,0 +1,84 @@
+//! What the machine pays for a term: streams first, then work.
+//!
+//! Work is counted per element evaluated, shared subterms once; a loop that an operand does not vary along is not paid for, which is
+//! what makes hoisted forms cheaper than those they came from.
+
+use crate::streams::{reduced, Streams};
+use crate::term::{TermId, TermOp, Terms};
+use onefold_ir::{AxisDecl, AxisSet, BinaryOp, Extent, UnaryOp};
+use std::collections::HashMap;
+
+/// Length assumed of an axis whose size is known only at the call.
+const ASSUMED_EXTENT: f64 = 1024.0;
+
+/// Cost of a term; smaller is better, streams before work.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub struct Cost {
+    /// Streams over all axes.
+    pub streams: u32,
+    /// Operations, in units of one addition.
+    pub work: f64,
+}
+
+/// The cost model for one function.
+pub struct CostModel {
+    extents: Vec<f64>,
+    memo: HashMap<TermId, Cost>,
+}
+
+impl CostModel {
+    /// For a function's axes.
+    pub fn new(axes: &[AxisDecl]) -> CostModel {
+        let extents = axes
+            .iter()
+            .map(|a| match a.extent {
+                Extent::Fixed(n) => n as f64,
+                _ => ASSUMED_EXTENT,
+            })
+            .collect();
+        CostModel { extents, memo: HashMap::new() }
+    }
+
+    /// The cost of a term and all below it.
+    pub fn cost(&mut self, terms: &mut Terms, streams: &mut Streams, id: TermId) -> Cost {
+        if let Some(known) = self.memo.get(&id) {
+            return *known;
+        }
+        let work = terms.reachable(&[id]).into_iter().map(|t| self.work(terms, t)).sum();
+        let cost = Cost { streams: streams.total(terms, id), work };
+        self.memo.insert(id, cost);
+        cost
+    }
+
+    /// Work of one node over all its elements.
+    fn work(&self, terms: &Terms, id: TermId) -> f64 {
+        let term = terms.get(id);
+        let looped = reduced(&term.op).map_or(term.axes, |axes| term.axes.union(axes));
+        weight(&term.op) * self.elements(looped)
+    }
+
+    fn elements(&self, axes: AxisSet) -> f64 {
+        axes.iter().map(|a| self.extents.get(a.0 as usize).copied().unwrap_or(ASSUMED_EXTENT)).product()
+    }
+}
+
+/// Operations of one evaluation, in units of an addition.
+fn weight(op: &TermOp) -> f64 {
+    match op {
+        TermOp::Literal(_) | TermOp::Index(_) | TermOp::Size(_) | TermOp::Seen(_) => 0.01,
+        TermOp::State { .. } | TermOp::Anchor(_) | TermOp::AnchorOld(_) => 0.01,
+        TermOp::Load { .. } => 1.0,
+        TermOp::Unary(op) => match op {
+            UnaryOp::Neg | UnaryOp::Abs | UnaryOp::Not | UnaryOp::Floor | UnaryOp::Round => 1.0,
+            UnaryOp::Sqrt | UnaryOp::Rsqrt => 6.0,
+            UnaryOp::Exp | UnaryOp::Exp2 => 12.0,
+            UnaryOp::Log | UnaryOp::Log2 => 15.0,
+            UnaryOp::Tanh | UnaryOp::Erf => 20.0,
+        },
+        TermOp::Binary(BinaryOp::Div | BinaryOp::Rem) => 6.0,
+        TermOp::Binary(BinaryOp::Pow) => 40.0,
+        TermOp::Binary(_) | TermOp::Compare(_) | TermOp::Select | TermOp::Cast => 1.0,
+        TermOp::Reduce(..) => 1.0,
+        TermOp::ArgMax(_) | TermOp::TopK { .. } => 2.0,
+    }
+}

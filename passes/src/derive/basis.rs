@@ -1,0 +1,227 @@
+//! Closed bases: when one coefficient is not enough.
+//!
+//! A body is written as a combination of terms at the *old* anchors, with coefficients free of the streamed axes:
+//! `u(x, new) = sum_l c_l(old, new) * b_l(x, old)`. Combinations of products multiply, those of sums add; at the leaves the
+//! e-graph finds a factor ([`rho::search`]) or a summand. If the same holds, with the same few terms, for each `b_l`, then the
+//! sums of the `b_l` are a state. For `(x - a)^2` this gives `{(x - a)^2, x - a, 1}` and the pairwise form of the variance
+//! (Chan, Golub and LeVeque, 1983); for `exp(x - a) * (x - a)` the two terms `{exp(x - a) * (x - a), exp(x - a)}`.
+
+use super::probe::{anchors_of, holds, value};
+use super::rho::{self, mentions_anchor, Relation};
+use super::Correction;
+use crate::term::{Term, TermId, TermOp, Terms};
+use onefold_ir::{AxisSet, BinaryOp, UnaryOp};
+use std::collections::HashMap;
+
+/// The largest basis: beyond, a second stream is cheaper than the state.
+const MAX_BASIS: usize = 6;
+
+/// A combination: coefficients (free of the streamed axes) times terms.
+type Combination = Vec<(TermId, TermId)>;
+
+/// One search, with what it has found so far.
+pub struct Search<'a> {
+    /// Where terms live.
+    pub terms: &'a mut Terms,
+    /// Streamed axes.
+    pub axes: AxisSet,
+    memo: HashMap<TermId, Option<Combination>>,
+}
+
+impl<'a> Search<'a> {
+    /// A search over streamed axes.
+    pub fn new(terms: &'a mut Terms, axes: AxisSet) -> Search<'a> {
+        Search { terms, axes, memo: HashMap::new() }
+    }
+
+    /// The correction of a sum over a body.
+    pub fn sum(&mut self, body: TermId) -> Option<Correction> {
+        let one = rho::one(self.terms, self.terms.get(body).dtype);
+        let mut bodies = vec![self.product(body, one)];
+        let mut rows = vec![];
+        while rows.len() < bodies.len() {
+            let mut row = vec![];
+            for (coefficient, term) in self.combination(bodies[rows.len()])? {
+                let at = bodies.iter().position(|b| *b == term).unwrap_or_else(|| {
+                    bodies.push(term);
+                    bodies.len() - 1
+                });
+                row.push((coefficient, at));
+            }
+            if bodies.len() > MAX_BASIS {
+                return None;
+            }
+            self.verify(bodies[rows.len()], &row, &bodies).then_some(())?;
+            rows.push(row);
+        }
+        Some(Correction::Linear { bodies, rows })
+    }
+
+    /// The correction of a maximum, a minimum or the like over a body.
+    pub fn extremum(&mut self, body: TermId) -> Option<Correction> {
+        if let Some(shift) = self.relation(body, Relation::Difference) {
+            return Some(Correction::Shift(shift));
+        }
+        let scale = self.relation(body, Relation::Quotient)?;
+        let terms = &*self.terms;
+        let anchors = anchors_of(terms, &[scale]);
+        let positive = holds(terms, &anchors, |p| {
+            let v = value(terms, scale, p, false);
+            (if v > 0.0 || v.is_nan() { v } else { f64::MAX }, v)
+        });
+        positive.then_some(Correction::Scale(scale))
+    }
+
+    /// A factor or a summand from the e-graph, checked.
+    fn relation(&mut self, body: TermId, relation: Relation) -> Option<TermId> {
+        let found = rho::search(self.terms, body, self.axes, relation)?;
+        let terms = &*self.terms;
+        let anchors = anchors_of(terms, &[body, found]);
+        let ok = holds(terms, &anchors, |p| {
+            let (old, new) = (value(terms, body, p, true), value(terms, body, p, false));
+            let moved = value(terms, found, p, false);
+            (if relation == Relation::Quotient { old * moved } else { old + moved }, new)
+        });
+        ok.then_some(found)
+    }
+
+    fn verify(&self, body: TermId, row: &[(TermId, usize)], bodies: &[TermId]) -> bool {
+        let terms = &*self.terms;
+        let mut all = vec![body];
+        all.extend(row.iter().map(|(c, _)| *c));
+        let anchors = anchors_of(terms, &all);
+        if anchors.is_empty() {
+            return true;
+        }
+        holds(terms, &anchors, |p| {
+            let moved =
+                row.iter().map(|(c, at)| value(terms, *c, p, false) * value(terms, bodies[*at], p, true)).sum::<f64>();
+            (moved, value(terms, body, p, false))
+        })
+    }
+
+    fn combination(&mut self, u: TermId) -> Option<Combination> {
+        if let Some(known) = self.memo.get(&u) {
+            return known.clone();
+        }
+        let found = self.find(u);
+        self.memo.insert(u, found.clone());
+        found
+    }
+
+    fn find(&mut self, u: TermId) -> Option<Combination> {
+        let term = self.terms.get(u).clone();
+        let one = rho::one(self.terms, term.dtype);
+        if !mentions_anchor(self.terms, u) {
+            return Some(vec![(one, u)]);
+        }
+        if term.axes.intersect(self.axes).is_empty() {
+            return Some(vec![(u, one)]);
+        }
+        // Products come apart without a search. Of a sum the difference is tried first, of anything else the quotient.
+        if let Some(found) = self.structural_product(&term, one) {
+            return Some(found);
+        }
+        let is_sum = matches!(term.op, TermOp::Binary(BinaryOp::Add | BinaryOp::Sub));
+        let order = [Relation::Difference, Relation::Quotient];
+        for relation in if is_sum { order } else { [order[1], order[0]] } {
+            if let Some(found) = self.relation(u, relation) {
+                return Some(match relation {
+                    Relation::Quotient => vec![(found, u)],
+                    Relation::Difference => vec![(one, u), (found, one)],
+                });
+            }
+        }
+        match term.op {
+            TermOp::Binary(op @ (BinaryOp::Add | BinaryOp::Sub)) => {
+                let mut all = self.combination(term.args[0])?;
+                for (c, t) in self.combination(term.args[1])? {
+                    let c = if op == BinaryOp::Sub { self.terms.unary(UnaryOp::Neg, c) } else { c };
+                    all.push((c, t));
+                }
+                Some(self.collect(all))
+            }
+            TermOp::Unary(UnaryOp::Neg) => {
+                let inner = self.combination(term.args[0])?;
+                Some(inner.into_iter().map(|(c, t)| (self.terms.unary(UnaryOp::Neg, c), t)).collect())
+            }
+            TermOp::Select if !mentions_anchor(self.terms, term.args[0]) => self.branches(&term.args, one),
+            _ => None,
+        }
+    }
+
+    fn structural_product(&mut self, term: &Term, one: TermId) -> Option<Combination> {
+        let b = match term.op {
+            TermOp::Binary(BinaryOp::Mul) => term.args[1],
+            TermOp::Binary(BinaryOp::Div) if term.args[0] != one => self.terms.binary(BinaryOp::Div, one, term.args[1]),
+            _ => return None,
+        };
+        let (a, b) = (self.combination(term.args[0])?, self.combination(b)?);
+        self.multiply(&a, &b)
+    }
+
+    /// `select(c, a, b) = select(c, a, 0) + select(c, 0, b)`, each a combination.
+    fn branches(&mut self, args: &[TermId], one: TermId) -> Option<Combination> {
+        let dtype = self.terms.get(one).dtype;
+        let zero = self.terms.float(0.0, dtype);
+        let mut all = vec![];
+        for side in [1, 2] {
+            for (c, t) in self.combination(args[side])? {
+                if t == zero {
+                    continue;
+                }
+                let operands = if side == 1 { vec![args[0], t, zero] } else { vec![args[0], zero, t] };
+                all.push((c, self.terms.make(TermOp::Select, dtype, operands)));
+            }
+        }
+        Some(self.collect(all))
+    }
+
+    fn multiply(&mut self, a: &Combination, b: &Combination) -> Option<Combination> {
+        if a.len() * b.len() > 2 * MAX_BASIS {
+            return None;
+        }
+        let mut all = vec![];
+        for (c, t) in a {
+            for (d, u) in b {
+                let coefficient = self.product(*c, *d);
+                let term = self.product(*t, *u);
+                all.push((coefficient, term));
+            }
+        }
+        Some(self.collect(all))
+    }
+
+    /// A product in a normal form, so that equal basis elements are one.
+    fn product(&mut self, a: TermId, b: TermId) -> TermId {
+        let mut factors = vec![];
+        for x in [a, b] {
+            self.factors(x, &mut factors);
+        }
+        factors.sort_unstable();
+        let one = rho::one(self.terms, self.terms.get(a).dtype);
+        factors.retain(|f| *f != one);
+        factors.into_iter().reduce(|a, b| self.terms.binary(BinaryOp::Mul, a, b)).unwrap_or(one)
+    }
+
+    fn factors(&self, x: TermId, out: &mut Vec<TermId>) {
+        let term = self.terms.get(x);
+        if term.op == TermOp::Binary(BinaryOp::Mul) {
+            term.args.iter().for_each(|a| self.factors(*a, out));
+        } else {
+            out.push(x);
+        }
+    }
+
+    /// Coefficients of one term added up, terms in order of first appearance.
+    fn collect(&mut self, all: Combination) -> Combination {
+        let mut collected: Combination = vec![];
+        for (c, t) in all {
+            match collected.iter_mut().find(|(_, u)| *u == t) {
+                Some(entry) => entry.0 = self.terms.binary(BinaryOp::Add, entry.0, c),
+                None => collected.push((c, t)),
+            }
+        }
+        collected
+    }
+}

@@ -1,0 +1,290 @@
+//! Which reductions run in one pass.
+//!
+//! A reduction becomes a *state* of a pass unless it varies along the axes that its user streams: then it is computed on the
+//! spot, element by element (the scores of a tile). States over the same axes share a pass where their loops fit: a
+//! corrected state joins the pass of its anchors; independent ones join if they read a common input.
+
+use crate::derive::Correction;
+use crate::streams::{reduced, Corrected, Streams};
+use crate::term::{ArrayId, TermId, TermOp, Terms};
+use onefold_ir::AxisSet;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A reduction that is a state.
+#[derive(Clone, Debug)]
+pub struct Member {
+    /// The term. The two halves of a `topk` are one member, known by the first.
+    pub term: TermId,
+    /// How it runs beside the states that it depends on.
+    pub corrected: Option<Corrected>,
+}
+
+/// Reductions that share a pass.
+#[derive(Clone, Debug)]
+pub struct Group {
+    /// Axes streamed.
+    pub axes: AxisSet,
+    /// Axes of the loops around the pass.
+    pub parallel: AxisSet,
+    /// In an order in which each stands after those that it depends on.
+    pub members: Vec<Member>,
+    /// Groups that must be complete before.
+    pub after: BTreeSet<usize>,
+    /// Inputs that it streams.
+    pub inputs: BTreeSet<ArrayId>,
+    /// Whether its states can be arrays: not with anchors or ordered selections.
+    rigid: bool,
+}
+
+/// All passes of a program.
+#[derive(Debug, Default)]
+pub struct Groups {
+    /// The passes; not yet in order of execution.
+    pub groups: Vec<Group>,
+    /// The pass that each state belongs to.
+    pub of: BTreeMap<TermId, usize>,
+}
+
+/// The term that stands for a reduction: of the two halves of a `topk`, the values.
+pub fn key(terms: &mut Terms, id: TermId) -> TermId {
+    let term = terms.get(id).clone();
+    match term.op {
+        TermOp::TopK { axis, to, .. } => {
+            let dtype = terms.get(term.args[0]).dtype;
+            terms.make(TermOp::TopK { axis, to, part: onefold_ir::Part::Values }, dtype, term.args)
+        }
+        _ => id,
+    }
+}
+
+/// The states that a term needs when it is evaluated inside loops that stream some axes.
+pub fn states_in(terms: &mut Terms, root: TermId, streamed: AxisSet) -> BTreeSet<TermId> {
+    let mut found = BTreeSet::new();
+    let mut seen = BTreeSet::new();
+    let mut stack = vec![root];
+    while let Some(id) = stack.pop() {
+        if !seen.insert(id) {
+            continue;
+        }
+        if is_state(terms, id, streamed) {
+            found.insert(key(terms, id));
+        } else {
+            stack.extend(terms.get(id).args.iter().copied());
+        }
+    }
+    found
+}
+
+/// Whether a term is a state where some axes are streamed, rather than computed on the spot.
+pub fn is_state(terms: &Terms, id: TermId, streamed: AxisSet) -> bool {
+    let term = terms.get(id);
+    match term.op {
+        TermOp::Reduce(..) => term.axes.intersect(streamed).is_empty(),
+        _ => reduced(&term.op).is_some(),
+    }
+}
+
+/// Inputs that a body reads along the streamed axes.
+fn streamed_inputs(terms: &Terms, body: TermId, axes: AxisSet) -> BTreeSet<ArrayId> {
+    terms
+        .reachable(&[body])
+        .into_iter()
+        .filter(|t| !terms.get(*t).axes.intersect(axes).is_empty())
+        .filter_map(|t| match terms.get(t).op {
+            TermOp::Load { array, .. } => Some(array),
+            _ => None,
+        })
+        .collect()
+}
+
+impl Groups {
+    /// Put every reduction that some roots need into a pass.
+    pub fn form(terms: &mut Terms, streams: &mut Streams, roots: &[TermId]) -> Groups {
+        let mut all = BTreeSet::new();
+        let mut open: Vec<TermId> = vec![];
+        for root in roots {
+            open.extend(states_in(terms, *root, AxisSet::EMPTY));
+        }
+        while let Some(id) = open.pop() {
+            if all.insert(id) {
+                let axes = reduced(&terms.get(id).op).unwrap_or(AxisSet::EMPTY);
+                open.extend(states_in(terms, terms.get(id).args[0], axes));
+            }
+        }
+        let mut groups = Groups::default();
+        // Operands have lower numbers than the terms that use them.
+        for id in all {
+            groups.place(terms, streams, id);
+        }
+        groups.merge();
+        groups
+    }
+
+    fn place(&mut self, terms: &mut Terms, streams: &mut Streams, id: TermId) {
+        let term = terms.get(id).clone();
+        let axes = reduced(&term.op).unwrap_or(AxisSet::EMPTY);
+        let body = term.args[0];
+        let needs = states_in(terms, body, axes);
+        let rigid = !matches!(term.op, TermOp::Reduce(..));
+        let free = match term.op {
+            TermOp::TopK { to, .. } => term.axes.without(to),
+            _ => term.axes,
+        };
+        let inputs = streamed_inputs(terms, body, axes);
+        if let Some(corrected) = streams.corrected(terms, id) {
+            if let Some(at) = self.home_of_corrected(terms, streams, &corrected, axes, free, rigid, &needs) {
+                let after: BTreeSet<usize> = needs.iter().map(|n| self.of[n]).filter(|g| *g != at).collect();
+                let group = &mut self.groups[at];
+                group.rigid = true;
+                group.after.extend(after);
+                group.inputs.extend(inputs);
+                group.members.push(Member { term: id, corrected: Some(corrected) });
+                self.of.insert(id, at);
+                return;
+            }
+        }
+        let after: BTreeSet<usize> = needs.iter().map(|n| self.of[n]).collect();
+        let home = (0..self.groups.len()).find(|g| {
+            let group = &self.groups[*g];
+            group.axes == axes
+                && !group.inputs.is_disjoint(&inputs)
+                && self.independent(*g, &after)
+                && fits(group, free, rigid)
+        });
+        let at = home.unwrap_or(self.groups.len());
+        if home.is_none() {
+            let members = vec![];
+            let (after, inputs) = (BTreeSet::new(), BTreeSet::new());
+            self.groups.push(Group { axes, parallel: free, members, after, inputs, rigid });
+        }
+        let group = &mut self.groups[at];
+        group.parallel = group.parallel.intersect(free);
+        group.rigid |= rigid;
+        group.after.extend(after);
+        group.inputs.extend(inputs);
+        group.members.push(Member { term: id, corrected: None });
+        self.of.insert(id, at);
+    }
+
+    /// The pass of a corrected reduction's anchors, if it can join it.
+    #[allow(clippy::too_many_arguments)]
+    fn home_of_corrected(
+        &self,
+        terms: &mut Terms,
+        streams: &Streams,
+        corrected: &Corrected,
+        axes: AxisSet,
+        free: AxisSet,
+        rigid: bool,
+        needs: &BTreeSet<TermId>,
+    ) -> Option<usize> {
+        let mut homes = BTreeSet::new();
+        for anchor in &corrected.anchors {
+            let value = streams.anchors[anchor.0 as usize];
+            for state in states_in(terms, value, AxisSet::EMPTY) {
+                let home = self.of[&state];
+                if self.groups[home].axes == axes {
+                    homes.insert(home);
+                }
+            }
+        }
+        let at = *homes.first()?;
+        let group = &self.groups[at];
+        let others: BTreeSet<usize> = needs.iter().map(|n| self.of[n]).filter(|g| *g != at).collect();
+        let kept = free.minus(group.parallel);
+        let scalar_anchors =
+            corrected.anchors.iter().all(|a| terms.get(streams.anchors[a.0 as usize]).axes.is_subset(group.parallel));
+        let scalar_members = group.members.iter().all(|m| {
+            let is_anchor_state = corrected
+                .anchors
+                .iter()
+                .any(|a| states_in(terms, streams.anchors[a.0 as usize], AxisSet::EMPTY).contains(&m.term));
+            !is_anchor_state || terms.get(m.term).axes.is_subset(group.parallel)
+        });
+        let fits = homes.len() == 1
+            && group.parallel.is_subset(free)
+            && (!rigid || kept.is_empty())
+            && scalar_anchors
+            && scalar_members
+            && self.independent(at, &others)
+            && coefficients_fit(terms, &corrected.correction, group.parallel, kept, axes);
+        fits.then_some(at)
+    }
+
+    /// Whether none of some groups needs a group.
+    fn independent(&self, group: usize, others: &BTreeSet<usize>) -> bool {
+        let mut open: Vec<usize> = others.iter().copied().collect();
+        let mut seen = BTreeSet::new();
+        while let Some(g) = open.pop() {
+            if g == group {
+                return false;
+            }
+            if seen.insert(g) {
+                open.extend(&self.groups[g].after);
+            }
+        }
+        true
+    }
+
+    /// Passes over the same axes in the same loops that read a common input become one.
+    fn merge(&mut self) {
+        for a in 0..self.groups.len() {
+            for b in a + 1..self.groups.len() {
+                let (x, y) = (&self.groups[a], &self.groups[b]);
+                let alike = x.axes == y.axes && x.parallel == y.parallel && !x.inputs.is_disjoint(&y.inputs);
+                let fits = alike
+                    && !x.members.is_empty()
+                    && !y.members.is_empty()
+                    && self.independent(a, &y.after)
+                    && self.independent(b, &x.after);
+                if fits {
+                    self.absorb(a, b);
+                }
+            }
+        }
+    }
+
+    fn absorb(&mut self, a: usize, b: usize) {
+        let taken = std::mem::take(&mut self.groups[b].members);
+        for member in &taken {
+            self.of.insert(member.term, a);
+        }
+        let (after, inputs) = (self.groups[b].after.clone(), self.groups[b].inputs.clone());
+        let rigid = self.groups[b].rigid;
+        let group = &mut self.groups[a];
+        group.members.extend(taken);
+        group.after.extend(after);
+        group.inputs.extend(inputs);
+        group.rigid |= rigid;
+        for other in &mut self.groups {
+            if other.after.remove(&b) {
+                other.after.insert(a);
+            }
+        }
+    }
+
+    /// Whether a group's states may be kept as arrays along axes that are parallel now.
+    pub fn can_keep(&self, group: usize) -> bool {
+        !self.groups[group].rigid
+    }
+}
+
+/// Whether a state with some free axes can join a group that has no anchor for it.
+fn fits(group: &Group, free: AxisSet, rigid: bool) -> bool {
+    if group.rigid || rigid {
+        return group.parallel.is_subset(free) && (!rigid || free == group.parallel);
+    }
+    free.is_subset(group.parallel) || group.parallel.is_subset(free)
+}
+
+/// Whether coefficients are one value for each iteration of the loops around the pass, and all bodies are kept along the same axes.
+fn coefficients_fit(terms: &Terms, correction: &Correction, parallel: AxisSet, kept: AxisSet, axes: AxisSet) -> bool {
+    let scalar = |t: &TermId| terms.get(*t).axes.is_subset(parallel);
+    match correction {
+        Correction::Shift(c) | Correction::Scale(c) => scalar(c),
+        Correction::Linear { bodies, rows } => {
+            rows.iter().flatten().all(|(c, _)| scalar(c))
+                && bodies.iter().all(|b| terms.get(*b).axes.minus(axes).minus(parallel) == kept)
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! From extracted terms to a fold program: group reductions into passes, assemble states, nest loops.
+
+mod assemble;
+mod group;
+mod nest;
+pub mod reads;
+
+use crate::convert::Graph;
+use crate::error::PassError;
+use crate::fold::{ArrayDecl, FoldProgram, Step, Target};
+use crate::streams::Streams;
+use crate::term::{ArrayId, TermId, TermOp, Terms};
+use assemble::Assembler;
+use group::{Group, Groups};
+use nest::Unit;
+use onefold_ir::{AxisDecl, AxisId, AxisSet, Extent};
+
+/// States kept as arrays instead of in a loop of their own may have up to this many elements.
+const MAX_KEPT: u64 = 1 << 14;
+
+/// The fold program of a function whose results are some terms.
+///
+/// # Errors
+/// Only on bugs.
+pub fn schedule(
+    source: &Graph,
+    mut terms: Terms,
+    streams: &mut Streams,
+    roots: &[TermId],
+) -> Result<FoldProgram, PassError> {
+    let rank = axis_ranks(source);
+    let rank = |a: AxisId| rank.iter().position(|x| *x == a).unwrap_or(usize::MAX);
+    let mut groups = Groups::form(&mut terms, streams, roots);
+    for at in 0..groups.groups.len() {
+        if groups.can_keep(at) {
+            keep_axes(source, &terms, &mut groups.groups[at]);
+        }
+    }
+    let mut assembler = Assembler::new(&mut terms, streams, &rank);
+    let mut units: Vec<Unit> = vec![];
+    let mut stored = vec![false; roots.len()];
+    let mut done = vec![];
+    store_ready(source, &mut assembler, &groups, &mut units, &mut stored, &done, roots)?;
+    while let Some(at) = next_group(&groups, &done) {
+        let pass = assembler.pass(&groups, at)?;
+        units.push(Unit { parallel: groups.groups[at].parallel, step: Step::Pass(pass) });
+        done.push(at);
+        store_ready(source, &mut assembler, &groups, &mut units, &mut stored, &done, roots)?;
+    }
+    if stored.iter().any(|s| !s) {
+        return Err(PassError::internal("passes depend on each other in a circle"));
+    }
+    let (states, anchors) = (assembler.states, assembler.anchors);
+    let body = nest::nest(units, AxisSet::EMPTY, &rank);
+    let mut program = FoldProgram {
+        name: source.name.clone(),
+        axes: source.axes.clone(),
+        inputs: source.inputs.clone(),
+        outputs: source.outputs.clone(),
+        intermediates: vec![],
+        terms,
+        states,
+        anchors,
+        body,
+    };
+    nest::store_intermediates(&mut program, &rank);
+    Ok(program)
+}
+
+/// The next pass whose predecessors are done.
+fn next_group(groups: &Groups, done: &[usize]) -> Option<usize> {
+    (0..groups.groups.len()).find(|g| {
+        let group = &groups.groups[*g];
+        !group.members.is_empty() && !done.contains(g) && group.after.iter().all(|a| done.contains(a))
+    })
+}
+
+/// Store the results that the passes done so far make known: narrow ones first, so that they stand in the outer loops.
+fn store_ready(
+    source: &Graph,
+    assembler: &mut Assembler<'_>,
+    groups: &Groups,
+    units: &mut Vec<Unit>,
+    stored: &mut [bool],
+    done: &[usize],
+    roots: &[TermId],
+) -> Result<(), PassError> {
+    let mut ready: Vec<usize> = (0..roots.len())
+        .filter(|r| !stored[*r] && assembler.needs(groups, roots[*r], AxisSet::EMPTY).iter().all(|g| done.contains(g)))
+        .collect();
+    ready.sort_by_key(|r| (source.outputs[*r].axes.len(), *r));
+    for r in ready {
+        stored[r] = true;
+        let value = assembler.resolve(roots[r], AxisSet::EMPTY, None)?;
+        let parallel = source.outputs[r].axes.iter().copied().collect();
+        units.push(Unit { parallel, step: Step::Store { target: Target::Output(r), value } });
+    }
+    Ok(())
+}
+
+/// Axes in the order in which loops nest: as the results lie in memory, then as the inputs do.
+fn axis_ranks(source: &Graph) -> Vec<AxisId> {
+    let mut order: Vec<AxisId> = vec![];
+    for array in source.outputs.iter().chain(&source.inputs) {
+        for axis in &array.axes {
+            if !order.contains(axis) {
+                order.push(*axis);
+            }
+        }
+    }
+    order.extend((0..source.axes.len() as u8).map(AxisId).filter(|a| !order.contains(a)).collect::<Vec<_>>());
+    order
+}
+
+/// Without anchors, states may be arrays along axes of fixed extent: then an input that lacks such an axis is streamed once
+/// instead of once for each position. It pays where the axis is the innermost of the inputs that have it.
+fn keep_axes(source: &Graph, terms: &Terms, group: &mut Group) {
+    let mut kept = 1u64;
+    for axis in group.parallel.iter().collect::<Vec<_>>() {
+        let Extent::Fixed(size) = extent(&source.axes, axis) else { continue };
+        let arrays: Vec<&ArrayDecl> = group
+            .inputs
+            .iter()
+            .filter_map(|a| match a {
+                ArrayId::Input(i) => source.inputs.get(*i),
+                ArrayId::Intermediate(_) => None,
+            })
+            .collect();
+        let some_lack = arrays.iter().any(|a| !a.axes.contains(&axis));
+        let innermost = arrays.iter().all(|a| !a.axes.contains(&axis) || a.axes.last() == Some(&axis));
+        let others_kept = group.members.iter().all(|m| {
+            let beyond = terms.get(m.term).axes.minus(group.parallel);
+            beyond.iter().all(|b| matches!(extent(&source.axes, b), Extent::Fixed(_)))
+        });
+        let widest = group
+            .members
+            .iter()
+            .map(|m| {
+                let beyond = terms.get(m.term).axes.minus(group.parallel);
+                beyond
+                    .iter()
+                    .map(|b| match extent(&source.axes, b) {
+                        Extent::Fixed(n) => n,
+                        _ => u64::MAX,
+                    })
+                    .fold(1u64, u64::saturating_mul)
+            })
+            .max()
+            .unwrap_or(1);
+        if some_lack && innermost && others_kept && kept.saturating_mul(size).saturating_mul(widest) <= MAX_KEPT {
+            kept *= size;
+            group.parallel = group.parallel.without(axis);
+        }
+    }
+}
+
+fn extent(axes: &[AxisDecl], axis: AxisId) -> Extent {
+    axes[axis.0 as usize].extent.clone()
+}
+
+/// Whether a term is a load.
+pub(crate) fn is_load(op: &TermOp) -> bool {
+    matches!(op, TermOp::Load { .. })
+}

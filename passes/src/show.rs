@@ -1,0 +1,139 @@
+//! Fold programs as text.
+
+use crate::fold::{ArrayDecl, Carry, FoldProgram, Item, StateOp, Step, Target};
+use crate::print::{literal, Names};
+use crate::schedule::reads::reads;
+use crate::term::TermId;
+use onefold_ir::{AxisId, Literal};
+use std::fmt::{self, Write};
+
+impl FoldProgram {
+    /// Names for printing terms.
+    pub fn names(&self) -> Names<'_> {
+        Names {
+            axes: &self.axes,
+            inputs: &self.inputs,
+            intermediates: &self.intermediates,
+            states: &self.states,
+            anchors: &self.anchors,
+        }
+    }
+
+    /// A term in infix form.
+    pub fn show(&self, id: TermId) -> String {
+        self.names().term(&self.terms, id)
+    }
+
+    /// The value of a carry as people write it: `exp(old - new)` and the like, one string for each coefficient.
+    pub fn show_carry(&self, state: usize) -> Option<String> {
+        let state = &self.states[state];
+        match &state.carry {
+            Carry::Keep => None,
+            Carry::Shift(c) => Some(format!("{} + {}", state.name, self.show(*c))),
+            Carry::Scale(c) => Some(format!("{} * {}", state.name, self.show(*c))),
+            Carry::Linear(row) => {
+                let terms: Vec<String> = row
+                    .iter()
+                    .map(|(c, s)| {
+                        let name = &self.states[s.0 as usize].name;
+                        let coefficient = self.show(*c);
+                        match coefficient.as_str() {
+                            "1" => name.clone(),
+                            c if c.contains(" + ") || c.contains(" - ") && !c.ends_with(')') => {
+                                format!("{name} * ({c})")
+                            }
+                            c => format!("{name} * {c}"),
+                        }
+                    })
+                    .collect();
+                Some(terms.join(" + "))
+            }
+        }
+    }
+}
+
+impl fmt::Display for FoldProgram {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let arrays = |list: &[ArrayDecl]| {
+            list.iter()
+                .map(|a| format!("{}: {}[{}]", a.name, a.dtype, self.names().axis_list(a.axes.iter().copied())))
+                .collect::<Vec<_>>()
+                .join(", ")
+        };
+        writeln!(f, "fold @{}({}) -> ({}) {{", self.name, arrays(&self.inputs), arrays(&self.outputs))?;
+        if !self.intermediates.is_empty() {
+            writeln!(f, "  stored {}", arrays(&self.intermediates))?;
+        }
+        for step in &self.body {
+            self.step(f, step, 1)?;
+        }
+        let counts: Vec<String> = self.inputs.iter().zip(reads(self)).map(|(a, n)| format!("{} {n}", a.name)).collect();
+        writeln!(f, "  // streams: {}", counts.join(", "))?;
+        writeln!(f, "}}")
+    }
+}
+
+impl FoldProgram {
+    fn step(&self, f: &mut fmt::Formatter<'_>, step: &Step, depth: usize) -> fmt::Result {
+        let indent = "  ".repeat(depth);
+        match step {
+            Step::Loop { axes, body } => {
+                writeln!(f, "{indent}for {} {{", self.names().axis_list(axes.iter().copied()))?;
+                for step in body {
+                    self.step(f, step, depth + 1)?;
+                }
+                writeln!(f, "{indent}}}")
+            }
+            Step::Store { target, value } => {
+                let name = match target {
+                    Target::Output(i) => &self.outputs[*i].name,
+                    Target::Intermediate(i) => &self.intermediates[*i].name,
+                };
+                writeln!(f, "{indent}{name} = {}", self.show(*value))
+            }
+            Step::Pass(pass) => {
+                writeln!(f, "{indent}stream {} {{", self.names().axis_list(pass.axes.iter().copied()))?;
+                for item in &pass.order {
+                    self.item(f, *item, &pass.axes, depth + 1)?;
+                }
+                writeln!(f, "{indent}}}")
+            }
+        }
+    }
+
+    fn item(&self, f: &mut fmt::Formatter<'_>, item: Item, streamed: &[AxisId], depth: usize) -> fmt::Result {
+        let indent = "  ".repeat(depth);
+        match item {
+            Item::State(id) => {
+                let state = &self.states[id.0 as usize];
+                let mut name = state.name.clone();
+                if !state.axes.is_empty() {
+                    let _ = write!(name, "[{}]", self.names().axis_list(state.axes.iter().copied()));
+                }
+                let op = match state.op {
+                    StateOp::Sum => "sum".to_owned(),
+                    StateOp::Prod => "prod".to_owned(),
+                    StateOp::Max => "max".to_owned(),
+                    StateOp::Min => "min".to_owned(),
+                    StateOp::ArgMax => "argmax".to_owned(),
+                    StateOp::TopK { to } => format!("topk[{}]", self.names().axis(to)),
+                };
+                let _ = streamed;
+                write!(f, "{indent}{name} = {op}({})", self.show(state.body))?;
+                match self.show_carry(id.0 as usize) {
+                    Some(carry) => writeln!(f, "  carry {carry}"),
+                    None => writeln!(f),
+                }
+            }
+            Item::Anchor(id) => {
+                let anchor = &self.anchors[id.0 as usize];
+                write!(f, "{indent}{} at {}", anchor.name, self.show(anchor.value))?;
+                for (value, surrogate) in &anchor.degenerate {
+                    let float = |v: f64| literal(Literal::Float(v));
+                    write!(f, ", {} for {}", float(*surrogate), float(*value))?;
+                }
+                writeln!(f)
+            }
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! Streams as a cost: how many times an axis must be run through before a term is known.
+//!
+//! An input has 0, an elementwise term the largest of its operands', a reduction over j one more than the largest of what its body needs
+//! *uncorrected*. A reduction whose body depends on another's result r, with a correction, runs beside it: it has the number of r itself.
+
+use crate::derive::basis::Search;
+use crate::derive::Correction;
+use crate::fold::AnchorId;
+use crate::term::{Term, TermId, TermOp, Terms};
+use onefold_ir::{AxisId, AxisSet, ReduceOp};
+use std::collections::{BTreeMap, HashMap};
+
+/// For each axis (only those above 0) the number of streams.
+pub type Levels = BTreeMap<AxisId, u32>;
+
+/// A reduction that runs beside those that its body depends on.
+#[derive(Clone, Debug)]
+pub struct Corrected {
+    /// The j-free subterms of the body that depend on other reductions of the same stream, now anchors.
+    pub anchors: Vec<AnchorId>,
+    /// How the old value moves. Bodies mention the anchors.
+    pub correction: Correction,
+}
+
+/// Stream numbers of terms, and the corrections found on the way.
+#[derive(Debug, Default)]
+pub struct Streams {
+    levels: HashMap<TermId, Levels>,
+    corrected: HashMap<TermId, Option<Corrected>>,
+    /// For each anchor the term it stands for.
+    pub anchors: Vec<TermId>,
+    /// Whether corrections are looked for; without them every dependence costs a stream.
+    pub correct: bool,
+}
+
+impl Streams {
+    /// Without anything known yet.
+    pub fn new(correct: bool) -> Streams {
+        Streams { correct, ..Streams::default() }
+    }
+
+    /// Stream numbers of a term.
+    pub fn levels(&mut self, terms: &mut Terms, id: TermId) -> Levels {
+        if let Some(known) = self.levels.get(&id) {
+            return known.clone();
+        }
+        for below in terms.reachable(&[id]) {
+            if !self.levels.contains_key(&below) {
+                let levels = self.compute(terms, below);
+                self.levels.insert(below, levels);
+            }
+        }
+        self.levels[&id].clone()
+    }
+
+    /// The number of streams over all axes together, with one more for each axis along which a result is written although
+    /// something along it had to be known first.
+    pub fn total(&mut self, terms: &mut Terms, id: TermId) -> u32 {
+        let free = terms.get(id).axes;
+        let levels = self.levels(terms, id);
+        levels.iter().map(|(axis, n)| n + u32::from(free.contains(*axis))).sum()
+    }
+
+    /// The correction of a reduction, if it depends on others of its stream and has one.
+    pub fn corrected(&mut self, terms: &mut Terms, id: TermId) -> Option<Corrected> {
+        self.levels(terms, id);
+        self.corrected.get(&id).cloned().flatten()
+    }
+
+    fn compute(&mut self, terms: &mut Terms, id: TermId) -> Levels {
+        let term = terms.get(id).clone();
+        let mut levels = Levels::new();
+        for arg in &term.args {
+            for (axis, n) in &self.levels[arg] {
+                let entry = levels.entry(*axis).or_default();
+                *entry = (*entry).max(*n);
+            }
+        }
+        let Some(axes) = reduced(&term.op) else { return levels };
+        let below = axes.iter().map(|a| levels.get(&a).copied().unwrap_or(0)).max().unwrap_or(0);
+        let mut level = below + 1;
+        if below > 0 && self.correct {
+            let found = self.correct(terms, &term, axes, below);
+            if found.is_some() {
+                level = below;
+            }
+            self.corrected.insert(id, found);
+        }
+        for axis in axes.iter() {
+            levels.insert(axis, level);
+        }
+        levels
+    }
+
+    /// Look for a correction of a reduction whose body needs results at a stream number.
+    fn correct(&mut self, terms: &mut Terms, term: &Term, axes: AxisSet, level: u32) -> Option<Corrected> {
+        if !terms.get(term.args[0]).dtype.is_float() {
+            return None;
+        }
+        let mut made = HashMap::new();
+        let body = self.anchored(terms, term.args[0], axes, level, &mut made)?;
+        let anchors = crate::derive::probe::anchors_of(terms, &[body]);
+        // An anchor must be one value for all the elements that a state adds up.
+        if anchors.iter().any(|a| !terms.get(self.anchors[a.0 as usize]).axes.is_subset(term.axes)) {
+            return None;
+        }
+        let mut search = Search::new(terms, axes);
+        let correction = match term.op {
+            TermOp::Reduce(ReduceOp::Sum, _) => search.sum(body)?,
+            TermOp::Reduce(ReduceOp::Prod, _) => return None,
+            _ => search.extremum(body)?,
+        };
+        Some(Corrected { anchors, correction })
+    }
+
+    /// The body with its largest j-free subterms of that stream number replaced by anchors. `None` if something of that
+    /// number varies along the axes, so that no anchor can stand for it.
+    fn anchored(
+        &mut self,
+        terms: &mut Terms,
+        id: TermId,
+        axes: AxisSet,
+        level: u32,
+        made: &mut HashMap<TermId, TermId>,
+    ) -> Option<TermId> {
+        if let Some(&done) = made.get(&id) {
+            return Some(done);
+        }
+        let needs = axes.iter().any(|a| self.levels.get(&id).and_then(|l| l.get(&a)).copied().unwrap_or(0) >= level);
+        let term = terms.get(id).clone();
+        let result = if !needs {
+            id
+        } else if term.axes.intersect(axes).is_empty() {
+            let anchor = self.anchor(id);
+            terms.add(Term { op: TermOp::Anchor(anchor), args: vec![], dtype: term.dtype, axes: term.axes })
+        } else if reduced(&term.op).is_some() {
+            return None;
+        } else {
+            let args =
+                term.args.iter().map(|a| self.anchored(terms, *a, axes, level, made)).collect::<Option<Vec<_>>>()?;
+            let interval = terms.interval(id);
+            let new = terms.make(term.op, term.dtype, args);
+            terms.set_interval(new, interval);
+            // Anchored terms are never reduced over, only inspected; their numbers are those of what they replace.
+            if let Some(levels) = self.levels.get(&id).cloned() {
+                self.levels.insert(new, levels);
+            }
+            new
+        };
+        made.insert(id, result);
+        Some(result)
+    }
+
+    fn anchor(&mut self, term: TermId) -> AnchorId {
+        let at = self.anchors.iter().position(|t| *t == term).unwrap_or_else(|| {
+            self.anchors.push(term);
+            self.anchors.len() - 1
+        });
+        AnchorId(at as u32)
+    }
+}
+
+/// The axes that an operator reduces; `None` for other operators.
+pub fn reduced(op: &TermOp) -> Option<AxisSet> {
+    match op {
+        TermOp::Reduce(_, axes) => Some(*axes),
+        TermOp::ArgMax(axis) | TermOp::TopK { axis, .. } => Some(AxisSet::one(*axis)),
+        _ => None,
+    }
+}
