@@ -3,6 +3,7 @@
 //! Work is counted per element evaluated, shared subterms once; a loop that an operand does not vary along is not paid for, which is
 //! what makes hoisted forms cheaper than those they came from.
 
+use crate::derive::Correction;
 use crate::streams::{reduced, Streams};
 use crate::term::{TermId, TermOp, Terms};
 use onefold_ir::{AxisDecl, AxisSet, BinaryOp, Extent, UnaryOp};
@@ -44,21 +45,30 @@ impl CostModel {
         if let Some(known) = self.memo.get(&id) {
             return *known;
         }
-        let work = terms.reachable(&[id]).into_iter().map(|t| self.work(terms, t)).sum();
-        let cost = Cost { streams: streams.total(terms, id), work };
+        let total = streams.total(terms, id);
+        let work = terms.reachable(&[id]).into_iter().map(|t| self.work(terms, streams, t)).sum();
+        let cost = Cost { streams: total, work };
         self.memo.insert(id, cost);
         cost
     }
 
     /// Work of one node over all its elements.
-    fn work(&self, terms: &Terms, id: TermId) -> f64 {
+    fn work(&self, terms: &Terms, streams: &Streams, id: TermId) -> f64 {
         let term = terms.get(id);
         let looped = reduced(&term.op).map_or(term.axes, |axes| term.axes.union(axes));
-        weight(&term.op) * self.elements(looped)
+        (weight(&term.op) + streams.known_correction(id).map_or(0.0, burden)) * self.elements(looped)
     }
 
     fn elements(&self, axes: AxisSet) -> f64 {
         axes.iter().map(|a| self.extents.get(a.0 as usize).copied().unwrap_or(ASSUMED_EXTENT)).product()
+    }
+}
+
+/// What a correction adds for each element: the further sums of its basis, or the movement of an ordered selection.
+fn burden(correction: &Correction) -> f64 {
+    match correction {
+        Correction::Linear { bodies, .. } => 3.0 * (bodies.len() - 1) as f64,
+        Correction::Shift(_) | Correction::Scale(_) => 4.0,
     }
 }
 

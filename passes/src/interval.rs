@@ -65,7 +65,8 @@ impl Interval {
         Interval::new(self.lo + other.lo, self.hi + other.hi)
     }
 
-    fn mul(self, other: Interval) -> Interval {
+    /// Of a product.
+    pub fn mul(self, other: Interval) -> Interval {
         // 0 times an infinite bound: the bound is not attained by a finite value, so the product's bound there is 0.
         let corner = |a: f64, b: f64| if a == 0.0 || b == 0.0 { 0.0 } else { a * b };
         let corners = [

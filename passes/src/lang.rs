@@ -166,6 +166,12 @@ fn below(egraph: &Graph, x: Id, minus: Id) -> bool {
     })
 }
 
+/// Whether `x * recip` is `x / m` for a maximum m over values among which |x| is.
+fn is_share(egraph: &Graph, dtype: DType, x: Id, recip: Id) -> bool {
+    let Some(magnitude) = egraph.lookup(Node::unary(UnaryOp::Abs, dtype, x)) else { return false };
+    egraph[recip].nodes.iter().any(|n| matches!(n.op, NodeOp::Recip(_)) && at_most(egraph, magnitude, n.args[0], 4))
+}
+
 /// Whether a value never exceeds another because that is a maximum that includes it.
 fn at_most(egraph: &Graph, x: Id, bound: Id, depth: u32) -> bool {
     if egraph.find(x) == egraph.find(bound) {
@@ -189,6 +195,11 @@ impl Analysis<Node> for Analyse {
         if let (NodeOp::Add(_), [a, b]) = (&node.op, node.args.as_slice()) {
             if below(egraph, *a, *b) || below(egraph, *b, *a) {
                 facts.interval = facts.interval.intersect(Interval::new(f64::NEG_INFINITY, 0.0));
+            }
+        }
+        if let (NodeOp::Mul(dtype), [a, b]) = (&node.op, node.args.as_slice()) {
+            if is_share(egraph, *dtype, *a, *b) || is_share(egraph, *dtype, *b, *a) {
+                facts.interval = facts.interval.intersect(Interval::new(-1.0, 1.0));
             }
         }
         facts

@@ -60,9 +60,9 @@ impl Names<'_> {
                 _ => (format!("{}({})", op.name(), list()), ATOM),
             },
             TermOp::Binary(op) => match op {
-                BinaryOp::Add => (format!("{} + {}", arg(0, SUM), arg(1, SUM)), SUM),
+                BinaryOp::Add => (format!("{} + {}", arg(0, SUM), arg(1, PRODUCT)), SUM),
                 BinaryOp::Sub => (format!("{} - {}", arg(0, SUM), arg(1, PRODUCT)), SUM),
-                BinaryOp::Mul => (format!("{} * {}", arg(0, PRODUCT), arg(1, PRODUCT)), PRODUCT),
+                BinaryOp::Mul => (format!("{} * {}", arg(0, PRODUCT), arg(1, PREFIX)), PRODUCT),
                 BinaryOp::Div => (format!("{} / {}", arg(0, PRODUCT), arg(1, PREFIX)), PRODUCT),
                 _ => (format!("{}({})", op.name(), list()), ATOM),
             },

@@ -3,7 +3,7 @@
 //! An input has 0, an elementwise term the largest of its operands', a reduction over j one more than the largest of what its body needs
 //! *uncorrected*. A reduction whose body depends on another's result r, with a correction, runs beside it: it has the number of r itself.
 
-use crate::derive::basis::Search;
+use crate::derive::basis::{Known, Search};
 use crate::derive::Correction;
 use crate::fold::AnchorId;
 use crate::term::{Term, TermId, TermOp, Terms};
@@ -18,8 +18,17 @@ pub type Levels = BTreeMap<AxisId, u32>;
 pub struct Corrected {
     /// The j-free subterms of the body that depend on other reductions of the same stream, now anchors.
     pub anchors: Vec<AnchorId>,
+    /// The body over anchors.
+    pub body: TermId,
     /// How the old value moves. Bodies mention the anchors.
     pub correction: Correction,
+}
+
+/// What a correction is looked for in.
+struct Stream {
+    axes: AxisSet,
+    level: u32,
+    largest: bool,
 }
 
 /// Stream numbers of terms, and the corrections found on the way.
@@ -27,6 +36,7 @@ pub struct Corrected {
 pub struct Streams {
     levels: HashMap<TermId, Levels>,
     corrected: HashMap<TermId, Option<Corrected>>,
+    known: Known,
     /// For each anchor the term it stands for.
     pub anchors: Vec<TermId>,
     /// Whether corrections are looked for; without them every dependence costs a stream.
@@ -67,6 +77,11 @@ impl Streams {
         self.corrected.get(&id).cloned().flatten()
     }
 
+    /// The correction of a term whose stream number is known already.
+    pub fn known_correction(&self, id: TermId) -> Option<&Correction> {
+        self.corrected.get(&id)?.as_ref().map(|c| &c.correction)
+    }
+
     fn compute(&mut self, terms: &mut Terms, id: TermId) -> Levels {
         let term = terms.get(id).clone();
         let mut levels = Levels::new();
@@ -92,52 +107,68 @@ impl Streams {
         levels
     }
 
-    /// Look for a correction of a reduction whose body needs results at a stream number.
+    /// Look for a correction of a reduction whose body needs results at a stream number. Anchors are first the largest subterms free of the
+    /// axes; if there is no law for those, the reductions themselves (`exp(x - m) - exp(-m)` has one in m, not in `exp(-m)`).
     fn correct(&mut self, terms: &mut Terms, term: &Term, axes: AxisSet, level: u32) -> Option<Corrected> {
         if !terms.get(term.args[0]).dtype.is_float() {
             return None;
         }
-        let mut made = HashMap::new();
-        let body = self.anchored(terms, term.args[0], axes, level, &mut made)?;
+        let largest = self.correct_with(terms, term, axes, level, true);
+        largest.or_else(|| self.correct_with(terms, term, axes, level, false))
+    }
+
+    fn correct_with(
+        &mut self,
+        terms: &mut Terms,
+        term: &Term,
+        axes: AxisSet,
+        level: u32,
+        largest: bool,
+    ) -> Option<Corrected> {
+        let stream = Stream { axes, level, largest };
+        let body = self.anchored(terms, term.args[0], &stream, &mut HashMap::new())?;
         let anchors = crate::derive::probe::anchors_of(terms, &[body]);
         // An anchor must be one value for all the elements that a state adds up.
         if anchors.iter().any(|a| !terms.get(self.anchors[a.0 as usize]).axes.is_subset(term.axes)) {
             return None;
         }
-        let mut search = Search::new(terms, axes);
+        let mut search = Search::new(terms, axes, &mut self.known);
         let correction = match term.op {
             TermOp::Reduce(ReduceOp::Sum, _) => search.sum(body)?,
             TermOp::Reduce(ReduceOp::Prod, _) => return None,
             _ => search.extremum(body)?,
         };
-        Some(Corrected { anchors, correction })
+        Some(Corrected { anchors, body, correction })
     }
 
-    /// The body with its largest j-free subterms of that stream number replaced by anchors. `None` if something of that
-    /// number varies along the axes, so that no anchor can stand for it.
+    /// A body with anchors in place of what depends on the other reductions of its stream. `None` if something of that stream number
+    /// varies along the axes, so that no anchor can stand for it.
     fn anchored(
         &mut self,
         terms: &mut Terms,
         id: TermId,
-        axes: AxisSet,
-        level: u32,
+        stream: &Stream,
         made: &mut HashMap<TermId, TermId>,
     ) -> Option<TermId> {
         if let Some(&done) = made.get(&id) {
             return Some(done);
         }
-        let needs = axes.iter().any(|a| self.levels.get(&id).and_then(|l| l.get(&a)).copied().unwrap_or(0) >= level);
+        let levels = self.levels.get(&id);
+        let needs = stream.axes.iter().any(|a| levels.and_then(|l| l.get(&a)).copied().unwrap_or(0) >= stream.level);
         let term = terms.get(id).clone();
+        let is_free = term.axes.intersect(stream.axes).is_empty();
         let result = if !needs {
             id
-        } else if term.axes.intersect(axes).is_empty() {
+        } else if is_free && (stream.largest || reduced(&term.op).is_some()) {
+            if !self.is_direct(terms, id, stream) {
+                return None;
+            }
             let anchor = self.anchor(id);
             terms.add(Term { op: TermOp::Anchor(anchor), args: vec![], dtype: term.dtype, axes: term.axes })
         } else if reduced(&term.op).is_some() {
             return None;
         } else {
-            let args =
-                term.args.iter().map(|a| self.anchored(terms, *a, axes, level, made)).collect::<Option<Vec<_>>>()?;
+            let args = term.args.iter().map(|a| self.anchored(terms, *a, stream, made)).collect::<Option<Vec<_>>>()?;
             let interval = terms.interval(id);
             let new = terms.make(term.op, term.dtype, args);
             terms.set_interval(new, interval);
@@ -149,6 +180,19 @@ impl Streams {
         };
         made.insert(id, result);
         Some(result)
+    }
+
+    /// Whether a term takes its stream number from reductions over the very axes, not from ones inside reductions over others,
+    /// which are known only after the stream.
+    fn is_direct(&self, terms: &Terms, id: TermId, stream: &Stream) -> bool {
+        let levels = self.levels.get(&id);
+        let needs = stream.axes.iter().any(|a| levels.and_then(|l| l.get(&a)).copied().unwrap_or(0) >= stream.level);
+        let term = terms.get(id);
+        match reduced(&term.op) {
+            _ if !needs => true,
+            Some(axes) => axes == stream.axes,
+            None => term.args.iter().all(|a| self.is_direct(terms, *a, stream)),
+        }
     }
 
     fn anchor(&mut self, term: TermId) -> AnchorId {

@@ -19,6 +19,19 @@ const MAX_BASIS: usize = 6;
 /// A combination: coefficients (free of the streamed axes) times terms.
 type Combination = Vec<(TermId, TermId)>;
 
+/// Sums and logarithms move by a summand, most other things by a factor.
+fn likely_first(op: &TermOp) -> [Relation; 2] {
+    match op {
+        TermOp::Binary(BinaryOp::Add | BinaryOp::Sub) | TermOp::Unary(UnaryOp::Log | UnaryOp::Log2) => {
+            [Relation::Difference, Relation::Quotient]
+        }
+        _ => [Relation::Quotient, Relation::Difference],
+    }
+}
+
+/// Relations found so far, for each term, streamed axes and kind.
+pub type Known = HashMap<(TermId, AxisSet, Relation), Option<TermId>>;
+
 /// One search, with what it has found so far.
 pub struct Search<'a> {
     /// Where terms live.
@@ -26,12 +39,13 @@ pub struct Search<'a> {
     /// Streamed axes.
     pub axes: AxisSet,
     memo: HashMap<TermId, Option<Combination>>,
+    known: &'a mut Known,
 }
 
 impl<'a> Search<'a> {
     /// A search over streamed axes.
-    pub fn new(terms: &'a mut Terms, axes: AxisSet) -> Search<'a> {
-        Search { terms, axes, memo: HashMap::new() }
+    pub fn new(terms: &'a mut Terms, axes: AxisSet, known: &'a mut Known) -> Search<'a> {
+        Search { terms, axes, memo: HashMap::new(), known }
     }
 
     /// The correction of a sum over a body.
@@ -59,21 +73,37 @@ impl<'a> Search<'a> {
 
     /// The correction of a maximum, a minimum or the like over a body.
     pub fn extremum(&mut self, body: TermId) -> Option<Correction> {
-        if let Some(shift) = self.relation(body, Relation::Difference) {
-            return Some(Correction::Shift(shift));
+        for relation in likely_first(&self.terms.get(body).op.clone()) {
+            let Some(found) = self.relation(body, relation) else { continue };
+            match relation {
+                Relation::Difference => return Some(Correction::Shift(found)),
+                Relation::Quotient if self.is_positive(found) => return Some(Correction::Scale(found)),
+                Relation::Quotient => {}
+            }
         }
-        let scale = self.relation(body, Relation::Quotient)?;
+        None
+    }
+
+    fn is_positive(&self, scale: TermId) -> bool {
         let terms = &*self.terms;
         let anchors = anchors_of(terms, &[scale]);
-        let positive = holds(terms, &anchors, |p| {
+        holds(terms, &anchors, |p| {
             let v = value(terms, scale, p, false);
             (if v > 0.0 || v.is_nan() { v } else { f64::MAX }, v)
-        });
-        positive.then_some(Correction::Scale(scale))
+        })
     }
 
     /// A factor or a summand from the e-graph, checked.
     fn relation(&mut self, body: TermId, relation: Relation) -> Option<TermId> {
+        if let Some(known) = self.known.get(&(body, self.axes, relation)) {
+            return *known;
+        }
+        let found = self.find_relation(body, relation);
+        self.known.insert((body, self.axes, relation), found);
+        found
+    }
+
+    fn find_relation(&mut self, body: TermId, relation: Relation) -> Option<TermId> {
         let found = rho::search(self.terms, body, self.axes, relation)?;
         let terms = &*self.terms;
         let anchors = anchors_of(terms, &[body, found]);
@@ -122,9 +152,7 @@ impl<'a> Search<'a> {
         if let Some(found) = self.structural_product(&term, one) {
             return Some(found);
         }
-        let is_sum = matches!(term.op, TermOp::Binary(BinaryOp::Add | BinaryOp::Sub));
-        let order = [Relation::Difference, Relation::Quotient];
-        for relation in if is_sum { order } else { [order[1], order[0]] } {
+        for relation in likely_first(&term.op) {
             if let Some(found) = self.relation(u, relation) {
                 return Some(match relation {
                     Relation::Quotient => vec![(found, u)],
@@ -156,8 +184,20 @@ impl<'a> Search<'a> {
             TermOp::Binary(BinaryOp::Div) if term.args[0] != one => self.terms.binary(BinaryOp::Div, one, term.args[1]),
             _ => return None,
         };
-        let (a, b) = (self.combination(term.args[0])?, self.combination(b)?);
+        let (a, b) = (self.factor(term.args[0])?, self.factor(b)?);
         self.multiply(&a, &b)
+    }
+
+    /// The combination of one factor of a product. A factor free of the streamed axes stays in the term: `x / new` is
+    /// `x / old` times `old / new`, which keeps it in range, and not `x` times `1 / new`.
+    fn factor(&mut self, u: TermId) -> Option<Combination> {
+        let free = self.terms.get(u).axes.intersect(self.axes).is_empty();
+        if free && mentions_anchor(self.terms, u) {
+            if let Some(ratio) = self.relation(u, Relation::Quotient) {
+                return Some(vec![(ratio, u)]);
+            }
+        }
+        self.combination(u)
     }
 
     /// `select(c, a, b) = select(c, a, 0) + select(c, 0, b)`, each a combination.

@@ -12,6 +12,7 @@ use std::collections::HashMap;
 /// Bounds of one search. They are counts, not times, so that the outcome is the same everywhere.
 const MAX_ITERATIONS: usize = 8;
 const MAX_NODES: usize = 1500;
+const ROUNDS_AFTER: usize = 2;
 
 /// How two values of one term are related.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -55,9 +56,11 @@ pub fn search(terms: &mut Terms, body: TermId, axes: AxisSet, relation: Relation
         .with_node_limit(MAX_NODES)
         .with_time_limit(std::time::Duration::from_secs(600))
         .with_scheduler(egg::SimpleScheduler);
+    // A few more rounds once something is found: exponentials that came apart on the way come together again.
+    let mut rounds_since = 0;
     runner = runner.with_hook(move |r| {
-        let free = r.egraph[root].data.axes.intersect(axes).is_empty();
-        if free && r.iterations.len() > 2 {
+        rounds_since += usize::from(r.egraph[root].data.axes.intersect(axes).is_empty());
+        if rounds_since > ROUNDS_AFTER {
             return Err("found".to_owned());
         }
         Ok(())

@@ -1,6 +1,6 @@
 //! Sums, products and quotients.
 
-use super::{is_add, is_mul, negate, nodes_of, product, sum, Law};
+use super::{is_add, is_mul, nodes_of, product, sum, Law};
 use crate::lang::{Graph, Node, NodeOp};
 use egg::Id;
 use onefold_ir::{DType, Literal};
@@ -129,9 +129,12 @@ fn cancel(egraph: &mut Graph, node: &Node, out: &mut Vec<Id>, allowed: impl Fn(&
 
 fn cancel_sum(egraph: &mut Graph, node: &Node, out: &mut Vec<Id>) {
     let dtype = dtype_of(&node.op);
+    let Some(minus) = egraph.lookup(Node::float(-1.0, dtype)) else { return };
     for (i, arg) in node.args.iter().enumerate() {
-        let negative = negate(egraph, dtype, *arg);
-        let Some(k) = (i + 1..node.args.len()).find(|k| egraph.find(node.args[*k]) == egraph.find(negative)) else {
+        let Some(negative) = egraph.lookup(Node::new(NodeOp::Mul(dtype), vec![minus, egraph.find(*arg)])) else {
+            continue;
+        };
+        let Some(k) = (0..node.args.len()).find(|k| *k != i && egraph.find(node.args[*k]) == negative) else {
             continue;
         };
         let rest = (0..node.args.len()).filter(|n| *n != i && *n != k).map(|n| node.args[n]).collect();

@@ -91,6 +91,9 @@ fn hoist(egraph: &mut Graph, node: &Node, out: &mut Vec<Id>) {
     let Some((axes, dtype)) = parts(&node.op) else { return };
     for factors in products(egraph, node.args[0]) {
         let (inside, mut outside): (Vec<Id>, Vec<Id>) = factors.into_iter().partition(|f| varies(egraph, *f, axes));
+        if unbounds(egraph, node.args[0], &inside) {
+            continue;
+        }
         let covered = inside.iter().fold(AxisSet::EMPTY, |set, f| set.union(egraph[*f].data.axes)).intersect(axes);
         if outside.is_empty() && covered == axes {
             continue;
@@ -104,6 +107,15 @@ fn hoist(egraph: &mut Graph, node: &Node, out: &mut Vec<Id>) {
         }
         out.push(product(egraph, dtype, outside));
     }
+}
+
+/// **No new overflow.** Whether a body is bounded but what is left of it inside is not: dividing by a maximum keeps the squares of a norm
+/// in range, and a division after the sum comes too late.
+fn unbounds(egraph: &Graph, body: Id, inside: &[Id]) -> bool {
+    let is_bounded = |i: crate::interval::Interval| i.lo > -1e30 && i.hi < 1e30;
+    let rest =
+        inside.iter().map(|f| egraph[*f].data.interval).fold(crate::interval::Interval::point(1.0), |a, b| a.mul(b));
+    is_bounded(egraph[body].data.interval) && !is_bounded(rest)
 }
 
 fn distribute(egraph: &mut Graph, node: &Node, out: &mut Vec<Id>) {

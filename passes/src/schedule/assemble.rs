@@ -1,10 +1,10 @@
 //! Groups of reductions become passes: states with bodies over anchors, in the order of their dependence.
 
-use super::group::{is_state, key, states_in, Group, Groups};
+use super::group::{inline_in, is_state, key, states_in, Group, Groups, Inline};
 use crate::derive::{probe, Correction};
 use crate::error::PassError;
 use crate::fold::{Anchor, AnchorId, Carry, Item, Pass, State, StateId, StateOp};
-use crate::streams::Streams;
+use crate::streams::{Corrected, Streams};
 use crate::term::{Term, TermId, TermOp, Terms};
 use onefold_ir::{AxisId, AxisSet, Part, ReduceOp};
 use std::collections::{BTreeMap, HashMap};
@@ -21,6 +21,8 @@ pub struct Assembler<'a> {
     pub anchors: Vec<Anchor>,
     /// The state of each reduction.
     of: BTreeMap<TermId, StateId>,
+    /// Reductions computed on the spot in the body at hand.
+    inline: Inline,
     /// The program's anchor for each of the search's, within one pass.
     anchor_of: BTreeMap<AnchorId, AnchorId>,
     /// Rank of axes in memory, for the order of kept ones.
@@ -30,8 +32,8 @@ pub struct Assembler<'a> {
 impl<'a> Assembler<'a> {
     /// An assembler without states.
     pub fn new(terms: &'a mut Terms, streams: &'a Streams, rank: &'a dyn Fn(AxisId) -> usize) -> Assembler<'a> {
-        let (of, anchor_of) = (BTreeMap::new(), BTreeMap::new());
-        Assembler { terms, streams, states: vec![], anchors: vec![], of, anchor_of, rank }
+        let (of, anchor_of, inline) = (BTreeMap::new(), BTreeMap::new(), Inline::new());
+        Assembler { terms, streams, states: vec![], anchors: vec![], of, inline, anchor_of, rank }
     }
 
     /// The pass of a group. Groups that it comes after are assembled already.
@@ -43,10 +45,11 @@ impl<'a> Assembler<'a> {
         self.anchor_of.clear();
         let mut order = vec![];
         for member in &group.members {
+            self.inline = inline_in(self.terms, member.term);
             match &member.corrected {
                 None => {
                     let body = self.terms.get(member.term).args[0];
-                    let body = self.resolve(body, group.axes, None)?;
+                    let body = self.resolve(body, None)?;
                     let id = self.add_state(member.term, body, group, Carry::Keep);
                     self.of.insert(member.term, id);
                     order.push(Item::State(id));
@@ -55,10 +58,11 @@ impl<'a> Assembler<'a> {
                     for anchor in &corrected.anchors {
                         self.add_anchor(*anchor, group, &mut order)?;
                     }
-                    self.corrected(member.term, &corrected.correction, group, &mut order)?;
+                    self.corrected(member.term, corrected, group, &mut order)?;
                 }
             }
         }
+        self.inline.clear();
         self.find_degenerate(&order);
         let mut axes: Vec<AxisId> = group.axes.iter().collect();
         axes.sort_by_key(|a| (self.rank)(*a));
@@ -70,7 +74,7 @@ impl<'a> Assembler<'a> {
             return Ok(());
         }
         let term = self.streams.anchors[id.0 as usize];
-        let value = self.resolve(term, AxisSet::EMPTY, Some(group.axes))?;
+        let value = self.resolve(term, Some(group.axes))?;
         let new = AnchorId(self.anchors.len() as u32);
         let name = format!("a{}", new.0);
         let dtype = self.terms.get(term).dtype;
@@ -83,19 +87,19 @@ impl<'a> Assembler<'a> {
     fn corrected(
         &mut self,
         term: TermId,
-        correction: &Correction,
+        corrected: &Corrected,
         group: &Group,
         order: &mut Vec<Item>,
     ) -> Result<(), PassError> {
-        let (bodies, rows) = match correction {
+        let (bodies, rows) = match &corrected.correction {
             Correction::Linear { bodies, rows } => (bodies, rows),
             Correction::Shift(c) | Correction::Scale(c) => {
-                let coefficient = self.resolve(*c, group.axes, None)?;
-                let carry = match correction {
+                let coefficient = self.resolve(*c, None)?;
+                let carry = match &corrected.correction {
                     Correction::Shift(_) => Carry::Shift(coefficient),
                     _ => Carry::Scale(coefficient),
                 };
-                let body = self.anchored_body(term, group)?;
+                let body = self.resolve(corrected.body, None)?;
                 let id = self.add_state(term, body, group, carry);
                 self.of.insert(term, id);
                 order.push(Item::State(id));
@@ -106,7 +110,7 @@ impl<'a> Assembler<'a> {
         let mut ids = vec![];
         let mut fresh = vec![];
         for body in bodies {
-            let resolved = self.resolve(*body, group.axes, None)?;
+            let resolved = self.resolve(*body, None)?;
             let twin = order.iter().find_map(|item| match item {
                 Item::State(s) if self.states[s.0 as usize].body == resolved => Some(*s),
                 _ => None,
@@ -127,7 +131,7 @@ impl<'a> Assembler<'a> {
             }
             let mut carry = vec![];
             for (coefficient, at) in row {
-                carry.push((self.resolve(*coefficient, group.axes, None)?, ids[*at]));
+                carry.push((self.resolve(*coefficient, None)?, ids[*at]));
             }
             let keeps = carry.len() == 1 && carry[0].1 == *id && self.is_one(carry[0].0);
             self.states[id.0 as usize].carry = if keeps { Carry::Keep } else { Carry::Linear(carry) };
@@ -140,19 +144,6 @@ impl<'a> Assembler<'a> {
 
     fn is_one(&self, id: TermId) -> bool {
         matches!(self.terms.get(id).op, TermOp::Literal(v) if v.as_f64() == 1.0)
-    }
-
-    /// The body of a reduction with its anchors in place of what they stand for.
-    fn anchored_body(&mut self, term: TermId, group: &Group) -> Result<TermId, PassError> {
-        let body = self.terms.get(term).args[0];
-        let mut map = HashMap::new();
-        for (search, anchor) in self.anchor_of.clone() {
-            let stands_for = self.streams.anchors[search.0 as usize];
-            let Term { dtype, axes, .. } = self.terms.get(stands_for).clone();
-            let leaf = self.terms.add(Term { op: TermOp::Anchor(anchor), args: vec![], dtype, axes });
-            map.insert(stands_for, leaf);
-        }
-        self.rewrite(body, group.axes, None, &mut map)
     }
 
     fn add_state(&mut self, term: TermId, body: TermId, group: &Group, carry: Carry) -> StateId {
@@ -184,14 +175,13 @@ impl<'a> Assembler<'a> {
 
     /// A term with states in place of reductions, and the program's anchors in place of the search's. Where `seen` is
     /// given, the term is an anchor's value: sizes of those axes are numbers of elements seen.
-    pub fn resolve(&mut self, id: TermId, streamed: AxisSet, seen: Option<AxisSet>) -> Result<TermId, PassError> {
-        self.rewrite(id, streamed, seen, &mut HashMap::new())
+    pub fn resolve(&mut self, id: TermId, seen: Option<AxisSet>) -> Result<TermId, PassError> {
+        self.rewrite(id, seen, &mut HashMap::new())
     }
 
     fn rewrite(
         &mut self,
         root: TermId,
-        streamed: AxisSet,
         seen: Option<AxisSet>,
         made: &mut HashMap<TermId, TermId>,
     ) -> Result<TermId, PassError> {
@@ -199,7 +189,7 @@ impl<'a> Assembler<'a> {
             return Ok(done);
         }
         let term = self.terms.get(root).clone();
-        let new = if is_state(self.terms, root, streamed) {
+        let new = if is_state(self.terms, root, &self.inline) {
             let state = key(self.terms, root);
             let state = *self.of.get(&state).ok_or_else(|| PassError::internal("a state is used before its pass"))?;
             let part = match term.op {
@@ -218,7 +208,7 @@ impl<'a> Assembler<'a> {
                 _ => {
                     let mut args = vec![];
                     for arg in &term.args {
-                        args.push(self.rewrite(*arg, streamed, seen, made)?);
+                        args.push(self.rewrite(*arg, seen, made)?);
                     }
                     if args == term.args {
                         root
@@ -261,9 +251,9 @@ impl<'a> Assembler<'a> {
         }
     }
 
-    /// Groups whose states a term needs where some axes are streamed.
-    pub fn needs(&mut self, groups: &Groups, id: TermId, streamed: AxisSet) -> Vec<usize> {
-        let states = states_in(self.terms, id, streamed);
+    /// Groups whose states a result needs.
+    pub fn needs(&mut self, groups: &Groups, id: TermId) -> Vec<usize> {
+        let states = states_in(self.terms, id, &Inline::new());
         states.iter().filter_map(|s| groups.of.get(s).copied()).collect()
     }
 }

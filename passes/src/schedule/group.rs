@@ -57,8 +57,8 @@ pub fn key(terms: &mut Terms, id: TermId) -> TermId {
     }
 }
 
-/// The states that a term needs when it is evaluated inside loops that stream some axes.
-pub fn states_in(terms: &mut Terms, root: TermId, streamed: AxisSet) -> BTreeSet<TermId> {
+/// The states that a term needs, given the reductions that are computed on the spot.
+pub fn states_in(terms: &mut Terms, root: TermId, inline: &Inline) -> BTreeSet<TermId> {
     let mut found = BTreeSet::new();
     let mut seen = BTreeSet::new();
     let mut stack = vec![root];
@@ -66,7 +66,7 @@ pub fn states_in(terms: &mut Terms, root: TermId, streamed: AxisSet) -> BTreeSet
         if !seen.insert(id) {
             continue;
         }
-        if is_state(terms, id, streamed) {
+        if is_state(terms, id, inline) {
             found.insert(key(terms, id));
         } else {
             stack.extend(terms.get(id).args.iter().copied());
@@ -75,12 +75,77 @@ pub fn states_in(terms: &mut Terms, root: TermId, streamed: AxisSet) -> BTreeSet
     found
 }
 
-/// Whether a term is a state where some axes are streamed, rather than computed on the spot.
-pub fn is_state(terms: &Terms, id: TermId, streamed: AxisSet) -> bool {
+/// Whether a term is a state rather than computed on the spot.
+pub fn is_state(terms: &Terms, id: TermId, inline: &Inline) -> bool {
+    reduced(&terms.get(id).op).is_some() && !inline.contains(&id)
+}
+
+/// Reductions in the body of one that are computed on the spot, for each element of the stream.
+pub type Inline = BTreeSet<TermId>;
+
+/// Which reductions in a body are computed on the spot: those that vary along the streamed axes, unless that would repeat them
+/// along an independent axis (the sums `S[e, d]` of a reassociated product do not depend on the row i). Repeating is still
+/// right beside a reduction over the same axes that does depend on that axis: the same data is run through anyhow.
+pub fn inline_in(terms: &Terms, id: TermId) -> Inline {
+    let term = terms.get(id);
+    let Some(axes) = reduced(&term.op) else { return Inline::new() };
+    let body = terms.reachable(&term.args);
+    let inner: Vec<(TermId, AxisSet)> = body
+        .iter()
+        .filter(|t| !terms.get(**t).axes.intersect(axes).is_empty())
+        .filter_map(|t| match terms.get(*t).op {
+            TermOp::Reduce(_, reduced) => Some((*t, reduced)),
+            _ => None,
+        })
+        .collect();
+    let columns = columns(terms, &body, axes);
+    let repeated = |t: TermId| term.axes.minus(terms.get(t).axes).minus(columns);
+    inner
+        .iter()
+        .filter(|(t, over)| {
+            let rows = repeated(*t);
+            let along =
+                |(u, others): &(TermId, AxisSet)| u != t && others == over && rows.is_subset(terms.get(*u).axes);
+            rows.is_empty() || inner.iter().any(along)
+        })
+        .map(|(t, _)| *t)
+        .collect()
+}
+
+/// Axes that are innermost in every array that a body reads along the streamed axes and that has them: states can be kept as arrays along these.
+fn columns(terms: &Terms, body: &[TermId], axes: AxisSet) -> AxisSet {
+    let (mut last, mut elsewhere) = (AxisSet::EMPTY, AxisSet::EMPTY);
+    for id in body {
+        let term = terms.get(*id);
+        if !matches!(term.op, TermOp::Load { .. }) || term.axes.intersect(axes).is_empty() {
+            continue;
+        }
+        for (i, arg) in term.args.iter().enumerate() {
+            let of_arg = terms.get(*arg).axes;
+            if i + 1 == term.args.len() {
+                last = last.union(of_arg);
+            } else {
+                elsewhere = elsewhere.union(of_arg);
+            }
+        }
+    }
+    last.minus(elsewhere)
+}
+
+/// The independent axes of a reduction: its free ones without those along which something computed on the spot would be repeated.
+fn independent_axes(terms: &Terms, id: TermId, inline: &Inline) -> AxisSet {
+    let free = free_axes(terms, id);
+    let body = terms.reachable(&terms.get(id).args);
+    let columns = columns(terms, &body, reduced(&terms.get(id).op).unwrap_or(AxisSet::EMPTY));
+    inline.iter().fold(free, |set, n| set.minus(free.minus(terms.get(*n).axes).intersect(columns)))
+}
+
+/// Free axes of a reduction without the new one of a `topk`.
+fn free_axes(terms: &Terms, id: TermId) -> AxisSet {
     let term = terms.get(id);
     match term.op {
-        TermOp::Reduce(..) => term.axes.intersect(streamed).is_empty(),
-        _ => reduced(&term.op).is_some(),
+        TermOp::TopK { to, .. } => term.axes.without(to),
+        _ => term.axes,
     }
 }
 
@@ -103,12 +168,12 @@ impl Groups {
         let mut all = BTreeSet::new();
         let mut open: Vec<TermId> = vec![];
         for root in roots {
-            open.extend(states_in(terms, *root, AxisSet::EMPTY));
+            open.extend(states_in(terms, *root, &Inline::new()));
         }
         while let Some(id) = open.pop() {
             if all.insert(id) {
-                let axes = reduced(&terms.get(id).op).unwrap_or(AxisSet::EMPTY);
-                open.extend(states_in(terms, terms.get(id).args[0], axes));
+                let inline = inline_in(terms, id);
+                open.extend(states_in(terms, terms.get(id).args[0], &inline));
             }
         }
         let mut groups = Groups::default();
@@ -124,12 +189,10 @@ impl Groups {
         let term = terms.get(id).clone();
         let axes = reduced(&term.op).unwrap_or(AxisSet::EMPTY);
         let body = term.args[0];
-        let needs = states_in(terms, body, axes);
+        let inline = inline_in(terms, id);
+        let needs = states_in(terms, body, &inline);
         let rigid = !matches!(term.op, TermOp::Reduce(..));
-        let free = match term.op {
-            TermOp::TopK { to, .. } => term.axes.without(to),
-            _ => term.axes,
-        };
+        let free = free_axes(terms, id);
         let inputs = streamed_inputs(terms, body, axes);
         if let Some(corrected) = streams.corrected(terms, id) {
             if let Some(at) = self.home_of_corrected(terms, streams, &corrected, axes, free, rigid, &needs) {
@@ -144,6 +207,7 @@ impl Groups {
             }
         }
         let after: BTreeSet<usize> = needs.iter().map(|n| self.of[n]).collect();
+        let free = if rigid { free } else { independent_axes(terms, id, &inline) };
         let home = (0..self.groups.len()).find(|g| {
             let group = &self.groups[*g];
             group.axes == axes
@@ -169,7 +233,7 @@ impl Groups {
     /// The pass of a corrected reduction's anchors, if it can join it.
     #[allow(clippy::too_many_arguments)]
     fn home_of_corrected(
-        &self,
+        &mut self,
         terms: &mut Terms,
         streams: &Streams,
         corrected: &Corrected,
@@ -181,7 +245,7 @@ impl Groups {
         let mut homes = BTreeSet::new();
         for anchor in &corrected.anchors {
             let value = streams.anchors[anchor.0 as usize];
-            for state in states_in(terms, value, AxisSet::EMPTY) {
+            for state in states_in(terms, value, &Inline::new()) {
                 let home = self.of[&state];
                 if self.groups[home].axes == axes {
                     homes.insert(home);
@@ -189,6 +253,7 @@ impl Groups {
             }
         }
         let at = *homes.first()?;
+        self.unite(at, &mut homes);
         let group = &self.groups[at];
         let others: BTreeSet<usize> = needs.iter().map(|n| self.of[n]).filter(|g| *g != at).collect();
         let kept = free.minus(group.parallel);
@@ -198,7 +263,7 @@ impl Groups {
             let is_anchor_state = corrected
                 .anchors
                 .iter()
-                .any(|a| states_in(terms, streams.anchors[a.0 as usize], AxisSet::EMPTY).contains(&m.term));
+                .any(|a| states_in(terms, streams.anchors[a.0 as usize], &Inline::new()).contains(&m.term));
             !is_anchor_state || terms.get(m.term).axes.is_subset(group.parallel)
         });
         let fits = homes.len() == 1
@@ -226,18 +291,32 @@ impl Groups {
         true
     }
 
+    /// Anchors from several passes need one: join those that can be.
+    fn unite(&mut self, at: usize, homes: &mut BTreeSet<usize>) {
+        for other in homes.clone() {
+            if other != at && self.can_join(at, other) {
+                self.absorb(at, other);
+                homes.remove(&other);
+            }
+        }
+    }
+
+    fn can_join(&self, a: usize, b: usize) -> bool {
+        let (x, y) = (&self.groups[a], &self.groups[b]);
+        x.axes == y.axes
+            && x.parallel == y.parallel
+            && !x.members.is_empty()
+            && !y.members.is_empty()
+            && self.independent(a, &y.after)
+            && self.independent(b, &x.after)
+    }
+
     /// Passes over the same axes in the same loops that read a common input become one.
     fn merge(&mut self) {
         for a in 0..self.groups.len() {
             for b in a + 1..self.groups.len() {
-                let (x, y) = (&self.groups[a], &self.groups[b]);
-                let alike = x.axes == y.axes && x.parallel == y.parallel && !x.inputs.is_disjoint(&y.inputs);
-                let fits = alike
-                    && !x.members.is_empty()
-                    && !y.members.is_empty()
-                    && self.independent(a, &y.after)
-                    && self.independent(b, &x.after);
-                if fits {
+                let common = !self.groups[a].inputs.is_disjoint(&self.groups[b].inputs);
+                if common && self.can_join(a, b) {
                     self.absorb(a, b);
                 }
             }

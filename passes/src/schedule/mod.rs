@@ -86,12 +86,12 @@ fn store_ready(
     roots: &[TermId],
 ) -> Result<(), PassError> {
     let mut ready: Vec<usize> = (0..roots.len())
-        .filter(|r| !stored[*r] && assembler.needs(groups, roots[*r], AxisSet::EMPTY).iter().all(|g| done.contains(g)))
+        .filter(|r| !stored[*r] && assembler.needs(groups, roots[*r]).iter().all(|g| done.contains(g)))
         .collect();
     ready.sort_by_key(|r| (source.outputs[*r].axes.len(), *r));
     for r in ready {
         stored[r] = true;
-        let value = assembler.resolve(roots[r], AxisSet::EMPTY, None)?;
+        let value = assembler.resolve(roots[r], None)?;
         let parallel = source.outputs[r].axes.iter().copied().collect();
         units.push(Unit { parallel, step: Step::Store { target: Target::Output(r), value } });
     }
