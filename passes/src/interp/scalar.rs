@@ -7,9 +7,7 @@ use onefold_ir::{BinaryOp, DType, UnaryOp};
 pub fn settle(dtype: DType, v: f64) -> f64 {
     match dtype {
         // Half-width types compute in f32.
-        DType::F32 | DType::F16 | DType::BF16 if v.is_finite() && (v as f32).is_infinite() => {
-            f64::INFINITY.copysign(v)
-        }
+        DType::F32 | DType::F16 | DType::BF16 if v.is_finite() && (v as f32).is_infinite() => f64::INFINITY.copysign(v),
         _ => v,
     }
 }
