@@ -130,6 +130,12 @@ pub enum Count {
     Mul(Box<Count>, Box<Count>),
     /// A sum.
     Add(Box<Count>, Box<Count>),
+    /// A difference; below zero is an error of the call.
+    Sub(Box<Count>, Box<Count>),
+    /// A quotient rounded up; by zero is an error of the call.
+    DivCeil(Box<Count>, Box<Count>),
+    /// A quotient without remainder; one with a remainder, or by zero, is an error of the call.
+    DivExact(Box<Count>, Box<Count>),
 }
 
 /// A statement.

@@ -28,13 +28,22 @@ pub fn scratch_bytes(kernel: &Kernel, sizes: &[i64]) -> Option<usize> {
 }
 
 impl Count {
-    /// The number, given the kernel's sizes; `None` on overflow or a negative size.
+    /// The number, given the kernel's sizes; `None` on overflow, a negative size or difference, or an impossible quotient.
     pub fn eval(&self, sizes: &[i64]) -> Option<u64> {
         match self {
             Count::Const(n) => Some(*n),
             Count::Size(i) => u64::try_from(*sizes.get(*i)?).ok(),
             Count::Mul(a, b) => a.eval(sizes)?.checked_mul(b.eval(sizes)?),
             Count::Add(a, b) => a.eval(sizes)?.checked_add(b.eval(sizes)?),
+            Count::Sub(a, b) => a.eval(sizes)?.checked_sub(b.eval(sizes)?),
+            Count::DivCeil(a, b) => {
+                let (a, b) = (a.eval(sizes)?, b.eval(sizes)?);
+                (b > 0).then(|| a.div_ceil(b))
+            }
+            Count::DivExact(a, b) => {
+                let (a, b) = (a.eval(sizes)?, b.eval(sizes)?);
+                (b > 0 && a % b == 0).then(|| a / b)
+            }
         }
     }
 }
