@@ -6,6 +6,7 @@ pub mod derive;
 mod emit;
 mod error;
 pub mod eval;
+pub mod explain;
 pub mod extract;
 pub mod fold;
 mod insert;

@@ -179,13 +179,21 @@ impl<'a> Search<'a> {
     }
 
     fn structural_product(&mut self, term: &Term, one: TermId) -> Option<Combination> {
-        let b = match term.op {
-            TermOp::Binary(BinaryOp::Mul) => term.args[1],
-            TermOp::Binary(BinaryOp::Div) if term.args[0] != one => self.terms.binary(BinaryOp::Div, one, term.args[1]),
+        let is_quotient = match term.op {
+            TermOp::Binary(BinaryOp::Mul) => false,
+            TermOp::Binary(BinaryOp::Div) if term.args[0] != one => true,
             _ => return None,
         };
-        let (a, b) = (self.factor(term.args[0])?, self.factor(b)?);
-        self.multiply(&a, &b)
+        let b = if is_quotient { self.terms.binary(BinaryOp::Div, one, term.args[1]) } else { term.args[1] };
+        let (left, right) = (self.factor(term.args[0])?, self.factor(b)?);
+        if let ([(c, t)], [(d, u)], true) = (&left[..], &right[..], is_quotient) {
+            if *t == term.args[0] && *u == b {
+                // Each side only scales: the quotient stays a quotient.
+                let quotient = self.terms.binary(BinaryOp::Div, *t, term.args[1]);
+                return Some(vec![(self.product(*c, *d), quotient)]);
+            }
+        }
+        self.multiply(&left, &right)
     }
 
     /// The combination of one factor of a product. A factor free of the streamed axes stays in the term: `x / new` is
