@@ -5,7 +5,7 @@
 
 use crate::derive::Correction;
 use crate::streams::{reduced, Streams};
-use crate::term::{TermId, TermOp, Terms};
+use crate::term::{TermId, TermOp, Terms, WideOp};
 use onefold_ir::{AxisDecl, AxisSet, BinaryOp, Extent, UnaryOp};
 use std::collections::HashMap;
 
@@ -23,6 +23,8 @@ pub struct Cost {
 
 /// The cost model for one function.
 pub struct CostModel {
+    /// Whether exponentials are wanted as pairs: a plain one is then a last resort.
+    pub prefer_wide: bool,
     extents: Vec<f64>,
     memo: HashMap<TermId, Cost>,
 }
@@ -37,7 +39,7 @@ impl CostModel {
                 _ => ASSUMED_EXTENT,
             })
             .collect();
-        CostModel { extents, memo: HashMap::new() }
+        CostModel { prefer_wide: false, extents, memo: HashMap::new() }
     }
 
     /// The cost of a term and all below it.
@@ -56,7 +58,9 @@ impl CostModel {
     fn work(&self, terms: &Terms, streams: &Streams, id: TermId) -> f64 {
         let term = terms.get(id);
         let looped = reduced(&term.op).map_or(term.axes, |axes| term.axes.union(axes));
-        (weight(&term.op) + streams.known_correction(id).map_or(0.0, burden)) * self.elements(looped)
+        let is_exp = matches!(term.op, TermOp::Unary(UnaryOp::Exp | UnaryOp::Exp2));
+        let resort = if self.prefer_wide && is_exp { 1000.0 } else { 0.0 };
+        (weight(&term.op) + resort + streams.known_correction(id).map_or(0.0, burden)) * self.elements(looped)
     }
 
     fn elements(&self, axes: AxisSet) -> f64 {
@@ -85,6 +89,8 @@ fn weight(op: &TermOp) -> f64 {
             UnaryOp::Log | UnaryOp::Log2 => 15.0,
             UnaryOp::Tanh | UnaryOp::Erf => 20.0,
         },
+        TermOp::Wide(WideOp::Mantissa) => 9.0,
+        TermOp::Wide(_) => 2.0,
         TermOp::Binary(BinaryOp::Div | BinaryOp::Rem) => 6.0,
         TermOp::Binary(BinaryOp::Pow) => 40.0,
         TermOp::Binary(_) | TermOp::Compare(_) | TermOp::Select | TermOp::Cast => 1.0,

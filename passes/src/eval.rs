@@ -1,5 +1,6 @@
 //! Scalar meaning of the elementwise primitives in f64.
 
+use crate::term::WideOp;
 use onefold_ir::{BinaryOp, CmpOp, UnaryOp};
 
 /// A function of one float; `None` for what is not one.
@@ -18,6 +19,17 @@ pub fn unary(op: UnaryOp, x: f64) -> Option<f64> {
         UnaryOp::Round => x.round_ties_even(),
         UnaryOp::Erf | UnaryOp::Not => return None,
     })
+}
+
+/// Parts of an exponential.
+pub fn wide(op: WideOp, x: f64) -> f64 {
+    let exponent = |x: f64| (x * std::f64::consts::LOG2_E).round_ties_even();
+    match op {
+        WideOp::Exponent => exponent(x),
+        WideOp::Mantissa if x == f64::NEG_INFINITY => 1.0,
+        WideOp::Mantissa => (x - exponent(x) * std::f64::consts::LN_2).exp(),
+        WideOp::Power => x.exp2(),
+    }
 }
 
 /// A function of two floats; `None` for what is not one.

@@ -10,7 +10,7 @@ use crate::fold::{Anchor, FoldProgram};
 use crate::insert::insert;
 use crate::lang::{Analyse, Graph, Node};
 use crate::laws::{self, Law};
-use crate::pipeline::Options;
+use crate::pipeline::{Form, Options};
 use crate::print::Names;
 use crate::saturate::saturate;
 use crate::schedule::schedule;
@@ -73,9 +73,10 @@ pub struct Corrected {
 /// As [`crate::derive`].
 pub fn explain(module: &Module, func: &Func, options: &Options) -> Result<Explanation, PassError> {
     let source = convert(module, func)?;
-    let saturated = saturate(&source, &options.limits, true);
+    let saturated = saturate(&source, &options.limits, options.form == Form::Wide, true);
     let mut streams = Streams::new(true);
     let mut model = CostModel::new(&source.axes);
+    model.prefer_wide = options.form == Form::Wide;
     let mut terms = Terms::default();
     let roots = extract(&saturated, &mut terms, &mut streams, &mut model)
         .ok_or_else(|| PassError::internal("a result has no term"))?;

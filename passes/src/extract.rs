@@ -8,7 +8,7 @@ use crate::emit::emit;
 use crate::lang::{Graph, Node, NodeOp};
 use crate::saturate::Saturated;
 use crate::streams::Streams;
-use crate::term::{TermId, TermOp, Terms};
+use crate::term::{TermId, TermOp, Terms, WideOp};
 use egg::Id;
 use onefold_ir::{DType, UnaryOp};
 use std::collections::HashMap;
@@ -67,6 +67,10 @@ fn canonical(egraph: &Graph, node: &Node) -> Node {
 
 /// Whether a node is an exponential that may exceed its dtype's range.
 fn overflows(egraph: &Graph, node: &Node) -> bool {
+    // A power of two stands for one that is at most 1.
+    if matches!(node.op, NodeOp::Prim(TermOp::Wide(WideOp::Power), _)) {
+        return !egraph[node.args[0]].data.interval.is_nonpositive();
+    }
     let NodeOp::Prim(TermOp::Unary(op), dtype) = &node.op else { return false };
     let largest = match dtype {
         DType::F64 => 709.0,

@@ -4,7 +4,7 @@
 //! attained exactly: signs, `exp <= 1`, sizes).
 
 use crate::lang::{Facts, NodeOp};
-use crate::term::TermOp;
+use crate::term::{TermOp, WideOp};
 use onefold_ir::{BinaryOp, ReduceOp, UnaryOp};
 
 /// Closed bounds on a value, if it is not NaN.
@@ -108,6 +108,9 @@ pub fn of(op: &NodeOp, args: &[&Facts]) -> Interval {
             TermOp::Literal(value) => Interval::point(value.as_f64()),
             TermOp::Index(_) | TermOp::Size(_) | TermOp::Seen(_) => Interval::NONNEGATIVE,
             TermOp::Unary(op) => unary(*op, of(0)),
+            TermOp::Wide(WideOp::Mantissa) => Interval::new(0.5, 2.0),
+            TermOp::Wide(WideOp::Exponent) => of(0).monotone(|x| (x * std::f64::consts::LOG2_E).round_ties_even()),
+            TermOp::Wide(WideOp::Power) => of(0).monotone(f64::exp2),
             TermOp::Binary(op) => binary(*op, of(0), of(1)),
             TermOp::Select => of(1).union(of(2)),
             TermOp::Cast if dtype.is_float() => of(0),

@@ -16,6 +16,9 @@ pub enum Form {
     /// As few streams as the algebra yields.
     #[default]
     Fused,
+    /// As `Fused`, with exponentials carried as mantissa and exponent instead of relative to a maximum. For data within
+    /// some 1e5 of zero; beyond, results lose accuracy.
+    Wide,
     /// Laws, but no corrections: each dependence between reductions costs a stream. What a careful compiler without fold
     /// derivation makes; for comparison.
     Staged,
@@ -25,12 +28,13 @@ pub enum Form {
 
 impl Form {
     /// All forms.
-    pub const ALL: [Form; 3] = [Form::Fused, Form::Staged, Form::Plain];
+    pub const ALL: [Form; 4] = [Form::Fused, Form::Wide, Form::Staged, Form::Plain];
 
     /// Name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Form::Fused => "fused",
+            Form::Wide => "wide",
             Form::Staged => "staged",
             Form::Plain => "plain",
         }
@@ -63,14 +67,15 @@ pub struct Derived {
 /// The function uses what has no compiled form yet, or a bug of ours.
 pub fn derive(module: &Module, func: &Func, options: &Options) -> Result<Derived, PassError> {
     let source = convert(module, func)?;
-    let mut streams = Streams::new(options.form == Form::Fused);
+    let mut streams = Streams::new(matches!(options.form, Form::Fused | Form::Wide));
     let mut warnings = vec![];
     let mut terms = source.terms.clone();
     let mut roots = source.roots.clone();
     if options.form != Form::Plain {
-        let saturated = saturate(&source, &options.limits, false);
+        let saturated = saturate(&source, &options.limits, options.form == Form::Wide, false);
         warnings.extend(saturated.warning.clone());
         let mut model = CostModel::new(&source.axes);
+        model.prefer_wide = options.form == Form::Wide;
         terms = crate::term::Terms::default();
         roots = extract(&saturated, &mut terms, &mut streams, &mut model)
             .ok_or_else(|| PassError::internal("a result has no term"))?;

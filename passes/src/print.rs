@@ -59,6 +59,7 @@ impl Names<'_> {
                 onefold_ir::UnaryOp::Neg => (format!("-{}", arg(0, PREFIX)), PREFIX),
                 _ => (format!("{}({})", op.name(), list()), ATOM),
             },
+            TermOp::Wide(op) => (format!("{}({})", op.name(), list()), ATOM),
             TermOp::Binary(op) => match op {
                 BinaryOp::Add => (format!("{} + {}", arg(0, SUM), arg(1, PRODUCT)), SUM),
                 BinaryOp::Sub => (format!("{} - {}", arg(0, SUM), arg(1, PRODUCT)), SUM),
@@ -143,6 +144,7 @@ pub fn write_op(f: &mut fmt::Formatter<'_>, op: &TermOp) -> fmt::Result {
         TermOp::Load { array: ArrayId::Input(n), .. } => write!(f, "in{n}"),
         TermOp::Load { array: ArrayId::Intermediate(n), .. } => write!(f, "tmp{n}"),
         TermOp::Unary(op) => f.write_str(op.name()),
+        TermOp::Wide(op) => f.write_str(op.name()),
         TermOp::Binary(op) => f.write_str(op.name()),
         TermOp::Compare(op) => f.write_str(op.symbol()),
         TermOp::Select => f.write_str("select"),

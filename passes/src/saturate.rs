@@ -43,7 +43,7 @@ pub struct Saturated {
 }
 
 /// Saturate the terms of a function under the laws for kernels.
-pub fn saturate(source: &Source, limits: &Limits, explain: bool) -> Saturated {
+pub fn saturate(source: &Source, limits: &Limits, wide: bool, explain: bool) -> Saturated {
     let mut egraph = Graph::new(Analyse);
     if explain {
         egraph = egraph.with_explanations_enabled();
@@ -56,7 +56,10 @@ pub fn saturate(source: &Source, limits: &Limits, explain: bool) -> Saturated {
     }
     egraph.rebuild();
     let original: Vec<Node> = egraph.classes().flat_map(|c| c.nodes.clone()).collect();
-    let rules = laws::rewrites(laws::KERNEL);
+    let mut rules = laws::rewrites(laws::KERNEL);
+    if wide {
+        rules.extend(laws::rewrites(laws::WIDE));
+    }
     let runner = Runner::default()
         .with_egraph(egraph)
         .with_iter_limit(limits.iterations)

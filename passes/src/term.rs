@@ -42,6 +42,8 @@ pub enum TermOp {
     },
     /// Elementwise, one operand.
     Unary(UnaryOp),
+    /// Elementwise, one operand: a part of an exponential carried as mantissa and exponent.
+    Wide(WideOp),
     /// Elementwise, two operands of the term's dtype.
     Binary(BinaryOp),
     /// Elementwise, to `bool`.
@@ -77,6 +79,29 @@ pub enum TermOp {
     AnchorOld(AnchorId),
     /// Fold programs only, in anchors: the number of elements of the streamed axis seen so far, the current tile included, in the term's dtype.
     Seen(AxisId),
+}
+
+/// Parts of `exp(x) = mantissa(x) * 2^exponent(x)`, whose exponent is a float and so cannot overflow (Dukhan and Ablavatski, "Two-pass
+/// softmax algorithm", 2020).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum WideOp {
+    /// `exp(x) / 2^exponent(x)`, between 2^-1/2 and 2^1/2; 1 where x is -inf, NaN where it is inf.
+    Mantissa,
+    /// `x * log2(e)` to the nearest integer, half to even, as a float.
+    Exponent,
+    /// `2^n` for an integral n <= 0, 0 where that is below the normal range.
+    Power,
+}
+
+impl WideOp {
+    /// Name for printing.
+    pub fn name(self) -> &'static str {
+        match self {
+            WideOp::Mantissa => "mantissa",
+            WideOp::Exponent => "exponent",
+            WideOp::Power => "power",
+        }
+    }
 }
 
 /// A node of the graph.

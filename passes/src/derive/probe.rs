@@ -50,6 +50,7 @@ fn evaluate(terms: &Terms, id: TermId, point: &Point, old: bool) -> (f64, bool) 
     let value = match &term.op {
         TermOp::Unary(op) if term.dtype == DType::Bool => truth(v(0) == 0.0 && *op == onefold_ir::UnaryOp::Not),
         TermOp::Unary(op) => eval::unary(*op, v(0)).unwrap_or(f64::NAN),
+        TermOp::Wide(op) => eval::wide(*op, v(0)),
         TermOp::Binary(op) => eval::binary(*op, v(0), v(1)).unwrap_or(f64::NAN),
         TermOp::Compare(op) => truth(eval::compare(*op, v(0), v(1))),
         TermOp::Select => {

@@ -174,6 +174,7 @@ impl<'a> Machine<'a> {
             TermOp::Seen(axis) => self.seen[axis.0 as usize],
             TermOp::Load { array, checked } => self.load(*array, *checked, args)?,
             TermOp::Unary(op) => scalar::unary(*op, term.dtype, args[0]),
+            TermOp::Wide(op) => eval::wide(*op, args[0]),
             TermOp::Binary(op) => scalar::binary(*op, term.dtype, args[0], args[1]),
             TermOp::Compare(op) => f64::from(u8::from(eval::compare(*op, args[0], args[1]))),
             TermOp::Cast => scalar::cast(term.dtype, args[0]),

@@ -43,7 +43,7 @@ const CANCEL: Law =
 
 const CANCEL_SUM: Law = Law { name: "cancel-sum", states: "x - x = 0", on: is_add, apply: cancel_sum };
 
-const RECIP_PRODUCT: Law = Law {
+pub(super) const RECIP_PRODUCT: Law = Law {
     name: "reciprocal-of-product",
     states: "1 / (a * b) = 1/a * 1/b, 1 / (1/a) = a",
     on: |op| matches!(op, NodeOp::Recip(_)),
@@ -61,12 +61,12 @@ const FACTOR: Law = Law { name: "factor", states: "f*a + f*b = f * (a + b)", on:
 
 /// Positive in the reals: bounded away from zero, or made by an exponential, a root or a reciprocal of such.
 pub(super) fn is_positive(egraph: &Graph, class: Id) -> bool {
-    use crate::term::TermOp;
+    use crate::term::{TermOp, WideOp};
     use onefold_ir::UnaryOp;
     let class = &egraph[class];
     class.data.interval.is_positive()
         || class.nodes.iter().any(|n| match &n.op {
-            NodeOp::Prim(TermOp::Unary(UnaryOp::Exp | UnaryOp::Exp2), _) => true,
+            NodeOp::Prim(TermOp::Unary(UnaryOp::Exp | UnaryOp::Exp2) | TermOp::Wide(WideOp::Power), _) => true,
             NodeOp::Recip(_) => egraph[n.args[0]].data.interval.is_nonnegative(),
             _ => false,
         })
@@ -80,6 +80,10 @@ fn dtype_of(op: &NodeOp) -> DType {
 
 fn flatten(egraph: &mut Graph, node: &Node, out: &mut Vec<Id>) {
     for (i, arg) in node.args.iter().enumerate() {
+        // A class that is a number (x * 1/x, say) has no end of products.
+        if egraph[*arg].data.constant.is_some() {
+            continue;
+        }
         for inner in nodes_of(egraph, *arg, |op| *op == node.op) {
             if inner.args.contains(arg) || node.args.len() + inner.args.len() > MAX_OPERANDS + 1 {
                 continue;

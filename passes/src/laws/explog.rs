@@ -2,9 +2,9 @@
 
 use super::{is_add, is_mul, negate, nodes_of, product, sum, Law};
 use crate::lang::{Graph, Node, NodeOp};
-use crate::term::TermOp;
+use crate::term::{TermOp, WideOp};
 use egg::Id;
-use onefold_ir::{DType, UnaryOp};
+use onefold_ir::UnaryOp;
 
 /// For kernels: logarithms come apart, which is more accurate (`log(exp(a) / b)` underflows where `a - log b` does not).
 pub const KERNEL: &[Law] = &[LOG_PRODUCT, INVERSE];
@@ -40,7 +40,7 @@ const INVERSE: Law = Law {
     },
 };
 
-const EXP_SUM: Law = Law {
+pub(super) const EXP_SUM: Law = Law {
     name: "exp-of-sum",
     states: "exp(a + b) = exp a * exp b",
     on: is_exp,
@@ -74,7 +74,7 @@ fn is_log(op: &NodeOp) -> bool {
 }
 
 fn is_exp(op: &NodeOp) -> bool {
-    matches!(op, NodeOp::Prim(TermOp::Unary(UnaryOp::Exp | UnaryOp::Exp2), _))
+    matches!(op, NodeOp::Prim(TermOp::Unary(UnaryOp::Exp | UnaryOp::Exp2) | TermOp::Wide(WideOp::Power), _))
 }
 
 fn log_product(egraph: &mut Graph, node: &Node, out: &mut Vec<Id>, allowed: impl Fn(&Graph, Id) -> bool) {
@@ -94,9 +94,8 @@ fn log_product(egraph: &mut Graph, node: &Node, out: &mut Vec<Id>, allowed: impl
 
 fn merge_exps(egraph: &mut Graph, node: &Node, out: &mut Vec<Id>) {
     let NodeOp::Mul(dtype) = node.op else { return };
-    let dtype: DType = dtype;
-    for base in [UnaryOp::Exp, UnaryOp::Exp2] {
-        let op = NodeOp::Prim(TermOp::Unary(base), dtype);
+    for base in [TermOp::Unary(UnaryOp::Exp), TermOp::Unary(UnaryOp::Exp2), TermOp::Wide(WideOp::Power)] {
+        let op = NodeOp::Prim(base, dtype);
         let (mut exponents, mut rest) = (vec![], vec![]);
         for arg in &node.args {
             match nodes_of(egraph, *arg, |o| *o == op).first() {

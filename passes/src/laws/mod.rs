@@ -9,6 +9,7 @@ pub mod explog;
 pub mod reductions;
 pub mod scaling;
 pub mod selection;
+pub mod wide;
 
 use crate::lang::{Graph, Node, NodeOp};
 use egg::{Applier, Id, PatternAst, Rewrite, SearchMatches, Searcher, Subst, Symbol, Var};
@@ -40,6 +41,9 @@ pub fn rewrites(laws: &[&[Law]]) -> Vec<Rewrite<Node, crate::lang::Analyse>> {
 
 /// Laws that find and simplify kernels.
 pub const KERNEL: &[&[Law]] = &[arithmetic::KERNEL, explog::KERNEL, reductions::LAWS, selection::LAWS];
+
+/// Further laws for kernels in which exponentials are pairs.
+pub const WIDE: &[&[Law]] = &[wide::LAWS];
 
 /// Laws that find corrections: quotients and differences of one term at two anchors.
 pub const CORRECTION: &[&[Law]] = &[arithmetic::CORRECTION, explog::CORRECTION, scaling::LAWS];

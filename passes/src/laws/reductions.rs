@@ -13,8 +13,12 @@ const HOIST: Law = Law {
     name: "hoist-factor",
     states: "sum_j(a * b) = a * sum_j(b) if j is not free in a; sum_j(a) = size(j) * a",
     on: is_sum,
-    apply: hoist,
+    apply: |g, n, out| hoist(g, n, out, true),
 };
+
+/// [`HOIST`] without its guard: for wide exponents, where what is left inside cannot overflow.
+pub(super) const HOIST_FREELY: Law =
+    Law { name: "hoist-wide-factor", states: HOIST.states, on: is_sum, apply: |g, n, out| hoist(g, n, out, false) };
 
 /// Only where every operand varies along j: splitting `x - mean` would turn a difference of near values into a difference of
 /// large sums.
@@ -55,18 +59,18 @@ const SELECT_OUT: Law = Law {
     apply: select_out,
 };
 
-fn is_sum(op: &NodeOp) -> bool {
+pub(super) fn is_sum(op: &NodeOp) -> bool {
     matches!(op, NodeOp::Prim(TermOp::Reduce(ReduceOp::Sum, _), dtype) if dtype.is_float())
 }
 
-fn parts(op: &NodeOp) -> Option<(AxisSet, DType)> {
+pub(super) fn parts(op: &NodeOp) -> Option<(AxisSet, DType)> {
     match op {
         NodeOp::Prim(TermOp::Reduce(_, axes), dtype) => Some((*axes, *dtype)),
         _ => None,
     }
 }
 
-fn varies(egraph: &Graph, class: Id, axes: AxisSet) -> bool {
+pub(super) fn varies(egraph: &Graph, class: Id, axes: AxisSet) -> bool {
     !egraph[class].data.axes.intersect(axes).is_empty()
 }
 
@@ -74,12 +78,12 @@ fn all_vary(egraph: &Graph, classes: &[Id], axes: AxisSet) -> bool {
     classes.iter().all(|c| varies(egraph, *c, axes))
 }
 
-fn sum_over(egraph: &mut Graph, axes: AxisSet, dtype: DType, body: Id) -> Id {
+pub(super) fn sum_over(egraph: &mut Graph, axes: AxisSet, dtype: DType, body: Id) -> Id {
     egraph.add(Node::new(NodeOp::Prim(TermOp::Reduce(ReduceOp::Sum, axes), dtype), vec![body]))
 }
 
 /// The operands of the products in a class; a class without one is a product of one.
-fn products(egraph: &Graph, class: Id) -> Vec<Vec<Id>> {
+pub(super) fn products(egraph: &Graph, class: Id) -> Vec<Vec<Id>> {
     let mut found: Vec<Vec<Id>> = nodes_of(egraph, class, is_mul).into_iter().map(|n| n.args).collect();
     if found.is_empty() {
         found.push(vec![class]);
@@ -87,11 +91,11 @@ fn products(egraph: &Graph, class: Id) -> Vec<Vec<Id>> {
     found
 }
 
-fn hoist(egraph: &mut Graph, node: &Node, out: &mut Vec<Id>) {
+fn hoist(egraph: &mut Graph, node: &Node, out: &mut Vec<Id>, guarded: bool) {
     let Some((axes, dtype)) = parts(&node.op) else { return };
     for factors in products(egraph, node.args[0]) {
         let (inside, mut outside): (Vec<Id>, Vec<Id>) = factors.into_iter().partition(|f| varies(egraph, *f, axes));
-        if unbounds(egraph, node.args[0], &inside) {
+        if guarded && unbounds(egraph, node.args[0], &inside) {
             continue;
         }
         let covered = inside.iter().fold(AxisSet::EMPTY, |set, f| set.union(egraph[*f].data.axes)).intersect(axes);
