@@ -4,11 +4,16 @@
 //! an axis is constant along it. The order of axes matters only where arrays meet memory, at the function's boundary.
 
 mod axis;
+pub mod builder;
 mod dtype;
 mod func;
 mod op;
+pub mod size;
+pub mod types;
 
 pub use axis::{AxisDecl, AxisId, AxisSet, Extent, SizeExpr, MAX_AXES};
+pub use builder::{BuildError, FuncBuilder};
 pub use dtype::DType;
 pub use func::{Constant, Func, Module, Node, NodeId, Param, ResultDecl, Span, Type};
 pub use op::{BinaryOp, CmpOp, Literal, Op, Part, ReduceOp, UnaryOp};
+pub use types::TypeError;
