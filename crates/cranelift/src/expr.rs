@@ -1,0 +1,452 @@
+//! Right-hand sides.
+
+use crate::translate::{TranslateError, Translator};
+use crate::types;
+use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
+use cranelift_codegen::ir::{types as clif, ConstantData, Endianness, InstBuilder, MemFlagsData, Type, Value};
+use onefold_loops::{BinOp, Cmp, Elem, Expr, Fold, Number, Ty, UnOp};
+
+impl Translator<'_> {
+    /// The value of an expression, of the type of the register that it is assigned to.
+    pub fn expr(&mut self, expr: &Expr, ty: Ty) -> Result<Value, TranslateError> {
+        Ok(match expr {
+            Expr::Const(ty, number) => self.constant(*ty, *number),
+            Expr::Copy(x) => self.get(*x),
+            Expr::Unary(op, x) => {
+                let ty = self.kernel.ty(*x);
+                let x = self.get(*x);
+                self.unary(*op, ty, x)?
+            }
+            Expr::Binary(op, x, y) => {
+                let ty = self.kernel.ty(*x);
+                let (x, y) = (self.get(*x), self.get(*y));
+                self.binary(*op, ty, x, y)?
+            }
+            Expr::Fma(x, y, z) => {
+                let (x, y, z) = (self.get(*x), self.get(*y), self.get(*z));
+                self.b.ins().fma(x, y, z)
+            }
+            Expr::Compare(cmp, x, y) => {
+                let ty = self.kernel.ty(*x);
+                let (x, y) = (self.get(*x), self.get(*y));
+                self.compare(*cmp, ty, x, y)
+            }
+            Expr::Select(c, x, y) => {
+                let (c, x, y) = (self.get(*c), self.get(*x), self.get(*y));
+                self.select(ty, c, x, y)
+            }
+            Expr::Convert(_, x) => {
+                let from = self.kernel.ty(*x);
+                let x = self.get(*x);
+                self.convert(from, ty, x)?
+            }
+            Expr::Bitcast(_, x) => {
+                let x = self.get(*x);
+                let to = types::of(ty).ok_or(TranslateError::Type(ty))?;
+                self.bitcast(to, x)
+            }
+            Expr::Splat(_, x) => {
+                let from = self.kernel.ty(*x);
+                let x = self.get(*x);
+                self.splat(from, ty, x)?
+            }
+            Expr::Extract(x, lane) => {
+                let from = self.kernel.ty(*x);
+                let x = self.get(*x);
+                self.extract(from, x, *lane)
+            }
+            Expr::Iota(ty) => self.iota(*ty)?,
+            Expr::Reduce(fold, x) => {
+                let from = self.kernel.ty(*x);
+                let x = self.get(*x);
+                self.reduce(*fold, from, x)?
+            }
+            Expr::Load { ty, buf, offset, stride, tail } => self.load(*ty, *buf, *offset, *stride, *tail)?,
+        })
+    }
+
+    /// A constant in every lane.
+    pub fn constant(&mut self, ty: Ty, number: Number) -> Value {
+        let scalar = |number: Number, elem: Elem| -> u64 {
+            match (number, elem) {
+                (Number::Float(v), Elem::F32) => u64::from((v as f32).to_bits()),
+                (Number::Float(v), Elem::F64) => v.to_bits(),
+                (Number::Float(v), _) => v as i64 as u64,
+                (Number::Int(v), Elem::F32) => u64::from((v as f32).to_bits()),
+                (Number::Int(v), Elem::F64) => (v as f64).to_bits(),
+                (Number::Int(v), _) => v as u64,
+            }
+        };
+        let bits = scalar(number, ty.elem);
+        let Some(held) = types::of(ty) else { return self.b.ins().iconst(clif::I64, 0) };
+        if ty.lanes == 1 {
+            return match ty.elem {
+                Elem::F32 => self.b.ins().f32const(f32::from_bits(bits as u32)),
+                Elem::F64 => self.b.ins().f64const(f64::from_bits(bits)),
+                Elem::I64 => self.b.ins().iconst(clif::I64, bits as i64),
+                Elem::Bool => self.b.ins().iconst(clif::I8, i64::from(bits != 0)),
+                _ => self.b.ins().iconst(clif::I32, i64::from(bits as u32)),
+            };
+        }
+        let width = held.lane_bits() as usize / 8;
+        let bits = if ty.elem == Elem::Bool && bits != 0 { u64::MAX } else { bits };
+        let mut bytes = vec![];
+        for _ in 0..held.lane_count() {
+            bytes.extend_from_slice(&bits.to_le_bytes()[..width]);
+        }
+        self.vector(held, bytes)
+    }
+
+    fn vector(&mut self, held: Type, bytes: Vec<u8>) -> Value {
+        let handle = self.b.func.dfg.constants.insert(ConstantData::from(bytes));
+        self.b.ins().vconst(held, handle)
+    }
+
+    fn iota(&mut self, ty: Ty) -> Result<Value, TranslateError> {
+        let held = types::of(ty).ok_or(TranslateError::Type(ty))?;
+        if ty.lanes == 1 {
+            return Ok(self.constant(ty, Number::Int(0)));
+        }
+        let width = held.lane_bits() as usize / 8;
+        let mut bytes = vec![];
+        for lane in 0..held.lane_count() {
+            let bits = match ty.elem {
+                Elem::F32 => u64::from((lane as f32).to_bits()),
+                Elem::F64 => f64::from(lane).to_bits(),
+                _ => u64::from(lane),
+            };
+            bytes.extend_from_slice(&bits.to_le_bytes()[..width]);
+        }
+        Ok(self.vector(held, bytes))
+    }
+
+    /// Same bits as another type of equal width.
+    pub fn bitcast(&mut self, to: Type, x: Value) -> Value {
+        if self.b.func.dfg.value_type(x) == to {
+            return x;
+        }
+        let mut flags = MemFlagsData::new();
+        flags.set_endianness(Endianness::Little);
+        self.b.ins().bitcast(to, flags, x)
+    }
+
+    /// An integer constant in every lane of a held type.
+    pub fn int(&mut self, held: Type, value: i64) -> Value {
+        if !held.is_vector() {
+            return self.b.ins().iconst(held, value & mask_of(held.bits()));
+        }
+        let width = held.lane_bits() as usize / 8;
+        let lanes = held.lane_count() as usize;
+        self.vector(held, value.to_le_bytes()[..width].repeat(lanes))
+    }
+
+    fn unary(&mut self, op: UnOp, ty: Ty, x: Value) -> Result<Value, TranslateError> {
+        let float = ty.elem.is_float();
+        let held = self.b.func.dfg.value_type(x);
+        Ok(match op {
+            UnOp::Neg if float => self.b.ins().fneg(x),
+            UnOp::Neg => {
+                let y = self.b.ins().ineg(x);
+                self.wrap(ty, y)
+            }
+            UnOp::Abs if float => self.b.ins().fabs(x),
+            UnOp::Abs => {
+                let y = self.b.ins().iabs(x);
+                self.wrap(ty, y)
+            }
+            UnOp::Sqrt => self.b.ins().sqrt(x),
+            UnOp::Floor => self.b.ins().floor(x),
+            UnOp::Nearest => self.b.ins().nearest(x),
+            UnOp::Not if ty == Ty::scalar(Elem::Bool) => {
+                let one = self.b.ins().iconst(held, 1);
+                self.b.ins().bxor(x, one)
+            }
+            UnOp::Not => {
+                let y = self.b.ins().bnot(x);
+                self.wrap(ty, y)
+            }
+        })
+    }
+
+    fn binary(&mut self, op: BinOp, ty: Ty, x: Value, y: Value) -> Result<Value, TranslateError> {
+        let float = ty.elem.is_float();
+        let value = match op {
+            BinOp::Add if float => self.b.ins().fadd(x, y),
+            BinOp::Sub if float => self.b.ins().fsub(x, y),
+            BinOp::Mul if float => self.b.ins().fmul(x, y),
+            BinOp::Div if float => self.b.ins().fdiv(x, y),
+            // `a < b ? a : b`: one minps.
+            BinOp::Min if float => {
+                let c = self.b.ins().fcmp(FloatCC::LessThan, x, y);
+                self.blend(c, x, y)
+            }
+            // `a > b ? a : b`, said as `b < a`: one maxps.
+            BinOp::Max if float => {
+                let c = self.b.ins().fcmp(FloatCC::LessThan, y, x);
+                self.blend(c, x, y)
+            }
+            BinOp::Add => self.b.ins().iadd(x, y),
+            BinOp::Sub => self.b.ins().isub(x, y),
+            BinOp::Mul => self.b.ins().imul(x, y),
+            BinOp::Div | BinOp::Rem => return self.divide(op, ty, x, y),
+            BinOp::Min => {
+                let c = self.b.ins().icmp(IntCC::SignedLessThan, x, y);
+                self.blend(c, x, y)
+            }
+            BinOp::Max => {
+                let c = self.b.ins().icmp(IntCC::SignedGreaterThan, x, y);
+                self.blend(c, x, y)
+            }
+            BinOp::And => self.b.ins().band(x, y),
+            BinOp::Or => self.b.ins().bor(x, y),
+            BinOp::Xor => self.b.ins().bxor(x, y),
+            BinOp::Shl | BinOp::Shr | BinOp::Ushr => return self.shift(op, ty, x, y),
+        };
+        Ok(if float { value } else { self.wrap(ty, value) })
+    }
+
+    /// Integer division: vectors lane by lane; the one quotient that overflows wraps instead of trapping.
+    fn divide(&mut self, op: BinOp, ty: Ty, x: Value, y: Value) -> Result<Value, TranslateError> {
+        self.lanes(ty, ty, &[x, y], |t, v| {
+            let held = t.b.func.dfg.value_type(v[0]);
+            let minus = t.int(held, -1);
+            let zero = t.int(held, 0);
+            let one = t.int(held, 1);
+            let by_minus = t.b.ins().icmp(IntCC::Equal, v[1], minus);
+            let safe = t.b.ins().select(by_minus, one, v[1]);
+            let value = if op == BinOp::Div { t.b.ins().sdiv(v[0], safe) } else { t.b.ins().srem(v[0], safe) };
+            let negated = if op == BinOp::Div { t.b.ins().ineg(v[0]) } else { zero };
+            let value = t.b.ins().select(by_minus, negated, value);
+            Ok(t.wrap(Ty::scalar(ty.elem), value))
+        })
+    }
+
+    /// Shifts by an amount per lane: vectors lane by lane unless all lanes are one constant, which lowering makes of a scalar.
+    fn shift(&mut self, op: BinOp, ty: Ty, x: Value, y: Value) -> Result<Value, TranslateError> {
+        if let (true, Some(amount)) = (ty.lanes > 1, self.splatted_constant(y)) {
+            let amount = self.b.ins().iconst(clif::I32, amount);
+            let value = match op {
+                BinOp::Shl => self.b.ins().ishl(x, amount),
+                BinOp::Shr => self.b.ins().sshr(x, amount),
+                _ => self.b.ins().ushr(x, amount),
+            };
+            return Ok(self.wrap(ty, value));
+        }
+        self.lanes(ty, ty, &[x, y], |t, v| {
+            let value = match op {
+                BinOp::Shl => t.b.ins().ishl(v[0], v[1]),
+                BinOp::Shr => t.b.ins().sshr(v[0], v[1]),
+                _ => t.b.ins().ushr(v[0], v[1]),
+            };
+            Ok(t.wrap(Ty::scalar(ty.elem), value))
+        })
+    }
+
+    /// The amount in every lane of a vector constant.
+    fn splatted_constant(&self, x: Value) -> Option<i64> {
+        use cranelift_codegen::ir::{InstructionData, Opcode, ValueDef};
+        let ValueDef::Result(inst, _) = self.b.func.dfg.value_def(x) else { return None };
+        let InstructionData::UnaryConst { opcode: Opcode::Vconst, constant_handle } = self.b.func.dfg.insts[inst]
+        else {
+            return None;
+        };
+        let held = self.b.func.dfg.value_type(x);
+        let bytes = self.b.func.dfg.constants.get(constant_handle).as_slice();
+        let width = held.lane_bits() as usize / 8;
+        let first = &bytes[..width];
+        bytes.chunks(width).all(|c| c == first).then(|| {
+            let mut wide = [0u8; 8];
+            wide[..width].copy_from_slice(first);
+            i64::from_le_bytes(wide)
+        })
+    }
+
+    /// Integers held in wider lanes are brought back to their range.
+    pub fn wrap(&mut self, ty: Ty, x: Value) -> Value {
+        if !matches!(ty.elem, Elem::I8 | Elem::U8) {
+            return x;
+        }
+        let held = self.b.func.dfg.value_type(x);
+        let spare = i64::from(held.lane_bits()) - 8;
+        if spare == 0 {
+            return x;
+        }
+        let amount = self.b.ins().iconst(clif::I32, spare);
+        let up = self.b.ins().ishl(x, amount);
+        if ty.elem == Elem::I8 {
+            self.b.ins().sshr(up, amount)
+        } else {
+            self.b.ins().ushr(up, amount)
+        }
+    }
+
+    fn compare(&mut self, cmp: Cmp, ty: Ty, x: Value, y: Value) -> Value {
+        let mask = if ty.elem.is_float() {
+            let code = match cmp {
+                Cmp::Lt => FloatCC::LessThan,
+                Cmp::Le => FloatCC::LessThanOrEqual,
+                Cmp::Gt => FloatCC::GreaterThan,
+                Cmp::Ge => FloatCC::GreaterThanOrEqual,
+                Cmp::Eq => FloatCC::Equal,
+                Cmp::Ne => FloatCC::NotEqual,
+                Cmp::Uno => FloatCC::Unordered,
+            };
+            self.b.ins().fcmp(code, x, y)
+        } else {
+            let code = match cmp {
+                Cmp::Lt => IntCC::SignedLessThan,
+                Cmp::Le => IntCC::SignedLessThanOrEqual,
+                Cmp::Gt => IntCC::SignedGreaterThan,
+                Cmp::Ge => IntCC::SignedGreaterThanOrEqual,
+                Cmp::Eq => IntCC::Equal,
+                Cmp::Ne => IntCC::NotEqual,
+                // Integers are never unordered.
+                Cmp::Uno => {
+                    let zero = self.constant(ty.with(Elem::Bool), Number::Int(0));
+                    return zero;
+                }
+            };
+            self.b.ins().icmp(code, x, y)
+        };
+        if ty.lanes == 2 && ty.elem.bytes() == 4 {
+            return self.b.ins().swiden_low(mask);
+        }
+        mask
+    }
+
+    /// `mask ? x : y` of values of one held type; the mask has that many lanes.
+    pub fn blend(&mut self, mask: Value, x: Value, y: Value) -> Value {
+        let held = self.b.func.dfg.value_type(x);
+        if !held.is_vector() {
+            return self.b.ins().select(mask, x, y);
+        }
+        let mask = self.bitcast(held, mask);
+        self.b.ins().bitselect(mask, x, y)
+    }
+
+    fn select(&mut self, ty: Ty, c: Value, x: Value, y: Value) -> Value {
+        if ty.lanes == 2 && types::of(ty).is_some_and(|t| t.lane_count() == 4) {
+            let narrow = self.narrow_mask(c);
+            return self.blend(narrow, x, y);
+        }
+        self.blend(c, x, y)
+    }
+
+    /// Two lanes of 64 bits to the lower two of 32.
+    fn narrow_mask(&mut self, mask: Value) -> Value {
+        let bytes = self.bitcast(clif::I8X16, mask);
+        let order: Vec<u8> = vec![0, 1, 2, 3, 8, 9, 10, 11, 0, 1, 2, 3, 8, 9, 10, 11];
+        let order = self.b.func.dfg.immediates.push(ConstantData::from(order));
+        let shuffled = self.b.ins().shuffle(bytes, bytes, order);
+        self.bitcast(clif::I32X4, shuffled)
+    }
+
+    fn splat(&mut self, from: Ty, to: Ty, x: Value) -> Result<Value, TranslateError> {
+        let held = types::of(to).ok_or(TranslateError::Type(to))?;
+        if to.lanes == 1 {
+            return Ok(x);
+        }
+        if from.elem == Elem::Bool {
+            let lane = held.lane_type();
+            let wide = if lane == clif::I8 { x } else { self.b.ins().uextend(lane, x) };
+            let mask = self.b.ins().ineg(wide);
+            return Ok(self.b.ins().splat(held, mask));
+        }
+        let x = self.resize(x, held.lane_type(), from.elem);
+        Ok(self.b.ins().splat(held, x))
+    }
+
+    /// An integer in another width; floats stay.
+    fn resize(&mut self, x: Value, to: Type, elem: Elem) -> Value {
+        let from = self.b.func.dfg.value_type(x);
+        if from == to || to.is_float() {
+            x
+        } else if to.bits() < from.bits() {
+            self.b.ins().ireduce(to, x)
+        } else if matches!(elem, Elem::U8 | Elem::F16 | Elem::BF16) {
+            self.b.ins().uextend(to, x)
+        } else {
+            self.b.ins().sextend(to, x)
+        }
+    }
+
+    /// One lane as a scalar register.
+    pub fn extract(&mut self, from: Ty, x: Value, lane: u16) -> Value {
+        if from.lanes == 1 {
+            return x;
+        }
+        let element = self.b.ins().extractlane(x, lane as u8);
+        if from.elem == Elem::Bool {
+            let zero = self.int(self.b.func.dfg.value_type(element), 0);
+            return self.b.ins().icmp(IntCC::NotEqual, element, zero);
+        }
+        let scalar = types::of(Ty::scalar(from.elem)).unwrap_or(clif::I32);
+        self.resize(element, scalar, from.elem)
+    }
+
+    /// A scalar register into one lane.
+    pub fn insert(&mut self, into: Ty, x: Value, scalar: Value, lane: u16) -> Value {
+        let held = self.b.func.dfg.value_type(x);
+        let scalar = if into.elem == Elem::Bool {
+            let lane_type = held.lane_type();
+            let wide = if lane_type == clif::I8 { scalar } else { self.b.ins().uextend(lane_type, scalar) };
+            self.b.ins().ineg(wide)
+        } else {
+            self.resize(scalar, held.lane_type(), into.elem)
+        };
+        self.b.ins().insertlane(x, scalar, lane as u8)
+    }
+
+    /// Apply a scalar function to each lane.
+    pub fn lanes(
+        &mut self,
+        from: Ty,
+        to: Ty,
+        operands: &[Value],
+        f: impl Fn(&mut Self, &[Value]) -> Result<Value, TranslateError>,
+    ) -> Result<Value, TranslateError> {
+        if from.lanes == 1 {
+            return f(self, operands);
+        }
+        let mut result = self.constant(to, Number::Int(0));
+        for lane in 0..from.lanes {
+            let scalars: Vec<Value> = operands.iter().map(|x| self.extract(from, *x, lane)).collect();
+            let value = f(self, &scalars)?;
+            result = self.insert(to, result, value, lane);
+        }
+        Ok(result)
+    }
+
+    fn reduce(&mut self, fold: Fold, from: Ty, x: Value) -> Result<Value, TranslateError> {
+        if from.lanes == 1 {
+            return Ok(x);
+        }
+        match fold {
+            Fold::Any => return Ok(self.b.ins().vany_true(x)),
+            Fold::All => return Ok(self.b.ins().vall_true(x)),
+            _ => {}
+        }
+        let op = match fold {
+            Fold::Add => BinOp::Add,
+            Fold::Mul => BinOp::Mul,
+            Fold::Min => BinOp::Min,
+            _ => BinOp::Max,
+        };
+        let mut lanes: Vec<Value> = (0..from.lanes).map(|lane| self.extract(from, x, lane)).collect();
+        while lanes.len() > 1 {
+            let upper = lanes.split_off(lanes.len() / 2);
+            for (low, high) in lanes.iter_mut().zip(upper) {
+                *low = self.binary(op, Ty::scalar(from.elem), *low, high)?;
+            }
+        }
+        Ok(lanes[0])
+    }
+}
+
+fn mask_of(bits: u32) -> i64 {
+    if bits >= 64 {
+        -1
+    } else {
+        (1i64 << bits) - 1
+    }
+}
