@@ -178,6 +178,6 @@ pub struct Anchor {
     pub dtype: DType,
     /// Its value, over states so far of the same pass, final states of earlier passes, and inputs along enclosing loops.
     pub value: TermId,
-    /// Degenerate values and their surrogates.
+    /// Degenerate values and their surrogates; NaN is among the values of every anchor, since a prefix may have none.
     pub degenerate: Vec<(f64, f64)>,
 }

@@ -23,4 +23,4 @@ pub mod streams;
 pub mod term;
 
 pub use error::PassError;
-pub use pipeline::{derive, Derived, Form, Options};
+pub use pipeline::{derive, derive_terms, Derived, Form, Options};

@@ -66,7 +66,14 @@ pub struct Derived {
 /// # Errors
 /// The function uses what has no compiled form yet, or a bug of ours.
 pub fn derive(module: &Module, func: &Func, options: &Options) -> Result<Derived, PassError> {
-    let source = convert(module, func)?;
+    derive_terms(convert(module, func)?, options)
+}
+
+/// Derive the fold program of terms: [`derive`] without the tensor IR.
+///
+/// # Errors
+/// As [`derive`].
+pub fn derive_terms(source: Graph, options: &Options) -> Result<Derived, PassError> {
     let mut streams = Streams::new(matches!(options.form, Form::Fused | Form::Wide));
     let mut warnings = vec![];
     let mut terms = source.terms.clone();

@@ -142,7 +142,7 @@ pub fn holds(terms: &Terms, anchors: &[AnchorId], sides: impl Fn(&Point) -> (f64
 }
 
 /// Values of an anchor at which one of the bodies or coefficients is no number although it is at ordinary points, each with an
-/// ordinary value to stand in.
+/// ordinary value to stand in. NaN is always among them: a mean over no elements is one.
 pub fn degenerate(terms: &Terms, anchor: AnchorId, bodies: &[TermId], coefficients: &[TermId]) -> Vec<(f64, f64)> {
     let anchors = anchors_of(terms, &[bodies, coefficients].concat());
     let regular = |at: f64| {
@@ -162,5 +162,5 @@ pub fn degenerate(terms: &Terms, anchor: AnchorId, bodies: &[TermId], coefficien
         })
     };
     let surrogate = if regular(0.0) { 0.0 } else { 1.0 };
-    [f64::NEG_INFINITY, f64::INFINITY, 0.0].into_iter().filter(|c| !regular(*c)).map(|c| (c, surrogate)).collect()
+    [f64::NEG_INFINITY, f64::INFINITY, 0.0, f64::NAN].into_iter().filter(|c| !regular(*c)).map(|c| (c, surrogate)).collect()
 }
