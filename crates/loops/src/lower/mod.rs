@@ -1,0 +1,166 @@
+//! From fold programs to loop IR: loops, tiles, vectors, registers.
+//!
+//! [`Schedule`] says how (it is data, and prints); the rest is two layers. Statements decide which axis is vectorised, tiled
+//! or blocked: [`map`] for loops that only store, [`pass`] and what it is made of for folds. Terms become registers in
+//! [`expr`] and below, whatever the statements decided: a term is a vector if it varies along the axis that is vectorised
+//! here, and it is computed in the outermost loop that knows all it depends on.
+
+mod affine;
+mod anchor;
+mod argmax;
+mod blocked;
+mod carry;
+mod contract;
+mod cost;
+mod emit;
+mod expr;
+mod functions;
+mod kept;
+mod load;
+mod map;
+mod number;
+mod ops;
+mod pass;
+mod place;
+mod plan;
+mod power;
+mod reduce;
+mod schedule;
+mod scope;
+mod size;
+mod state;
+mod topk;
+mod vector;
+
+pub use schedule::Schedule;
+
+use crate::{BufId, BufferKind, Kernel, Reg, SizeParam, Split, Target};
+use emit::{Emit, I64};
+use onefold_ir::{AxisId, Extent};
+use onefold_passes::fold::{ArrayDecl, FoldProgram, Step};
+use scope::{Leaves, Scope, ScopeId};
+use size::Length;
+use std::collections::HashMap;
+
+/// Why a fold program has no kernel.
+#[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
+pub enum LowerError {
+    /// The interpreter runs it, kernels do not yet.
+    #[error("{what} are not supported in compiled kernels yet (the interpreter runs it: --backend interp)")]
+    Unsupported {
+        /// What is not.
+        what: String,
+    },
+    /// A bug of ours.
+    #[error("internal error, this is a bug in onefold: {what}")]
+    Internal {
+        /// What went wrong.
+        what: String,
+    },
+}
+
+impl LowerError {
+    pub(crate) fn unsupported(what: impl Into<String>) -> LowerError {
+        LowerError::Unsupported { what: what.into() }
+    }
+
+    pub(crate) fn internal(what: impl Into<String>) -> LowerError {
+        LowerError::Internal { what: what.into() }
+    }
+}
+
+/// A lowering in progress.
+pub(crate) struct Lowering<'p> {
+    program: &'p FoldProgram,
+    target: &'p Target,
+    schedule: &'p Schedule,
+    emit: Emit,
+    scopes: Vec<Scope>,
+    current: ScopeId,
+    /// Whether values wanted now are those of the first lane.
+    first: bool,
+    leaves: Vec<Leaves>,
+    lengths: Vec<Length>,
+    sizes: Vec<SizeParam>,
+    size_regs: HashMap<AxisId, Reg>,
+    products: HashMap<(Reg, Reg), Reg>,
+    inputs: Vec<BufId>,
+    outputs: Vec<BufId>,
+    intermediates: Vec<BufId>,
+    /// Mantissas and exponents of exponentials.
+    parts: HashMap<Reg, (Reg, Reg)>,
+    split: Option<Split>,
+    passes_done: usize,
+}
+
+/// The kernel of a fold program. Its buffers are the inputs, the outputs, then its own; its sizes are the symbolic axes in
+/// order; it splits over the outermost loop if it has just one.
+///
+/// # Errors
+/// The program uses what kernels do not support yet, or is malformed.
+pub fn lower(program: &FoldProgram, target: &Target, schedule: &Schedule) -> Result<Kernel, LowerError> {
+    let mut emit = Emit::default();
+    let root = emit.block();
+    emit.enter(root);
+    let mut sizes = vec![];
+    for axis in program.axes.iter().filter(|a| a.extent == Extent::Symbolic) {
+        sizes.push(SizeParam { name: axis.name.clone(), reg: emit.reg(I64, &axis.name) });
+    }
+    let mut lowering = Lowering {
+        program,
+        target,
+        schedule,
+        emit,
+        scopes: vec![],
+        current: ScopeId(0),
+        first: false,
+        leaves: scope::leaves(&program.terms),
+        lengths: size::lengths(&program.axes)?,
+        sizes,
+        size_regs: HashMap::new(),
+        products: HashMap::new(),
+        inputs: vec![],
+        outputs: vec![],
+        intermediates: vec![],
+        parts: HashMap::new(),
+        split: None,
+        passes_done: 0,
+    };
+    lowering.scopes.push(Scope::root(root));
+    lowering.inputs = lowering.arrays(&program.inputs, BufferKind::Input)?;
+    lowering.outputs = lowering.arrays(&program.outputs, BufferKind::Output)?;
+    lowering.intermediates = lowering.arrays(&program.intermediates, BufferKind::Scratch)?;
+    match &program.body[..] {
+        [Step::Loop { axes, body }] => lowering.outermost(axes, body)?,
+        steps => lowering.steps(steps)?,
+    }
+    let body = lowering.emit.take(root);
+    let Lowering { emit, sizes, split, .. } = lowering;
+    Ok(Kernel { name: program.name.clone(), sizes, buffers: emit.buffers, regs: emit.regs, split, body })
+}
+
+impl Lowering<'_> {
+    fn arrays(&mut self, decls: &[ArrayDecl], kind: BufferKind) -> Result<Vec<BufId>, LowerError> {
+        let mut buffers = vec![];
+        for decl in decls {
+            let len = self.elements(&decl.axes);
+            buffers.push(self.emit.buffer(&decl.name, number::mem_elem(decl.dtype)?, kind, len));
+        }
+        Ok(buffers)
+    }
+
+    /// Steps in order, at the current position.
+    fn steps(&mut self, steps: &[Step]) -> Result<(), LowerError> {
+        for step in steps {
+            match step {
+                Step::Loop { axes, body } => match map::stores(body) {
+                    Some(stores) => self.map(axes, &stores, None)?,
+                    None => self.scalar_loops(axes, false, &mut |lower| lower.steps(body))?,
+                },
+                Step::Pass(pass) => self.pass(pass)?,
+                Step::Store { target, value } => self.store(*target, *value)?,
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,194 @@
+//! States that are single values: one vector loop over the tile for all of a segment, then one merge each.
+
+use super::number::reg_elem;
+use super::pass::{Running, Tile};
+use super::place::{Place, StatePlace};
+use super::plan::{Segment, Work};
+use super::reduce::{combine, identity, Accum};
+use super::vector::Width;
+use super::{carry, LowerError, Lowering};
+use crate::{Elem, Expr, Reg, Ty};
+use onefold_ir::{DType, ReduceOp};
+use onefold_passes::fold::{Pass, StateId, StateOp};
+use onefold_passes::term::TermId;
+
+/// The reduction that a state is, or that finds candidates for it.
+pub fn reduction(op: StateOp) -> ReduceOp {
+    match op {
+        StateOp::Sum => ReduceOp::Sum,
+        StateOp::Prod => ReduceOp::Prod,
+        StateOp::Max | StateOp::ArgMax | StateOp::TopK { .. } => ReduceOp::Max,
+        StateOp::Min => ReduceOp::Min,
+    }
+}
+
+/// Results of a tile, each of a reduction over a body.
+#[derive(Debug, Default)]
+pub struct TileResults(Vec<(ReduceOp, TermId, Reg)>);
+
+impl TileResults {
+    /// The result of a reduction over a body.
+    pub fn get(&self, op: ReduceOp, body: TermId) -> Result<Reg, LowerError> {
+        let found = self.0.iter().find(|(o, b, _)| *o == op && *b == body);
+        found.map(|(.., reg)| *reg).ok_or_else(|| LowerError::internal("a state was left out of its tile"))
+    }
+}
+
+impl Lowering<'_> {
+    /// A state that has seen nothing.
+    pub fn initial_state(&mut self, id: StateId, pass: &Pass, shared: bool) -> Result<StatePlace, LowerError> {
+        let state = &self.program.states[id.0 as usize];
+        let name = state.name.clone();
+        let nothing = identity(reduction(state.op), state.dtype);
+        match state.op {
+            StateOp::TopK { to } => self.initial_top(id, to),
+            _ if !state.axes.is_empty() => Ok(StatePlace::Array(self.initial_array(id, pass, shared)?)),
+            StateOp::ArgMax => {
+                let ty = Ty::scalar(reg_elem(state.dtype));
+                let value = self.emit.let_(ty, &name, Expr::Const(ty, nothing));
+                let zero = crate::Number::Int(0);
+                let at = self.emit.let_(super::emit::I64, &format!("{name}_at"), Expr::Const(super::emit::I64, zero));
+                Ok(StatePlace::Best { value, at })
+            }
+            _ => {
+                let ty = self.held_in(id);
+                Ok(StatePlace::Scalar(self.emit.let_(ty, &name, Expr::Const(ty, nothing))))
+            }
+        }
+    }
+
+    /// A run of states between anchors: what they share is put in tile buffers, then each takes in the tile.
+    pub fn segment(
+        &mut self,
+        states: &[StateId],
+        segment: &Segment,
+        tile: Tile,
+        running: &Running,
+    ) -> Result<(), LowerError> {
+        for id in &segment.contractions {
+            let place = self.contract(*id, tile)?;
+            self.here().places.push((*id, place));
+        }
+        let mut results = TileResults::default();
+        for (width, works) in self.by_width(&segment.works, tile) {
+            self.tile_loop(&works, width, tile, &mut results)?;
+        }
+        for id in states {
+            let state = &self.program.states[id.0 as usize];
+            match running.place(*id)? {
+                StatePlace::Scalar(reg) => self.merge(*id, *reg, tile, &results, running)?,
+                StatePlace::Best { value, at } => {
+                    let greatest = results.get(ReduceOp::Max, state.body)?;
+                    self.take_best(*id, (*value, *at), greatest, tile, running)?;
+                }
+                StatePlace::Top { .. } => {
+                    let greatest = results.get(ReduceOp::Max, state.body)?;
+                    self.take_top(*id, greatest, tile, running)?;
+                }
+                StatePlace::Array(array) => self.take_array(*id, &array.clone(), tile, running)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn by_width(&self, works: &[Work], tile: Tile) -> Vec<(Width, Vec<Work>)> {
+        let mut groups: Vec<(Width, Vec<Work>)> = vec![];
+        for work in works {
+            let width = self.width(&[work.body()], tile.axis);
+            match groups.iter_mut().find(|(w, _)| *w == width) {
+                Some((_, group)) => group.push(work.clone()),
+                None => groups.push((width, vec![work.clone()])),
+            }
+        }
+        groups
+    }
+
+    /// One loop over the tile for everything of one width.
+    fn tile_loop(
+        &mut self,
+        works: &[Work],
+        width: Width,
+        tile: Tile,
+        results: &mut TileResults,
+    ) -> Result<(), LowerError> {
+        let bodies: Vec<TermId> = works.iter().map(Work::body).collect();
+        let sums = works.iter().filter(|w| matches!(w, Work::Fold { .. })).count().max(1);
+        let cheap = self.total_weight(&bodies, tile.axis) < 10;
+        let wanted = if cheap { self.schedule.accumulators } else { self.schedule.unroll };
+        let unroll = (wanted as usize).min((8 / sums).next_power_of_two()).max(1);
+        let mut accums: Vec<Option<Accum>> = vec![];
+        for work in works {
+            accums.push(match work {
+                Work::Fold { op, dtype, .. } => Some(Accum::new(self, *op, *dtype, width.lanes, unroll)),
+                Work::Store { .. } => None,
+            });
+        }
+        self.vector_loop(tile.axis, (tile.lo, tile.hi), width, unroll, &mut |lower, copy| {
+            let mask = lower.live_here(tile.axis);
+            for (work, accum) in works.iter().zip(&accums) {
+                match (work, accum) {
+                    (Work::Store { term, buf }, _) => {
+                        let value = lower.lanes(*term, width.lanes)?;
+                        let position = lower.position(tile.axis)?;
+                        let offset = lower.emit.sub(position, tile.lo);
+                        lower.emit.store(*buf, offset, value);
+                    }
+                    (Work::Fold { body, .. }, Some(accum)) => accum.step(lower, copy, *body, mask)?,
+                    _ => {}
+                }
+            }
+            Ok(())
+        })?;
+        for (work, accum) in works.iter().zip(accums) {
+            match (work, accum) {
+                (Work::Store { term, buf }, _) => {
+                    let place = Place { buf: *buf, axis: tile.axis, base: tile.lo };
+                    self.here().places.push((*term, place));
+                }
+                (Work::Fold { op, body, .. }, Some(accum)) => {
+                    let result = accum.finish(self);
+                    results.0.push((*op, *body, result));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Carry a single-valued state and add the tile's result.
+    fn merge(
+        &mut self,
+        id: StateId,
+        reg: Reg,
+        tile: Tile,
+        results: &TileResults,
+        running: &Running,
+    ) -> Result<(), LowerError> {
+        let state = &self.program.states[id.0 as usize];
+        let op = reduction(state.op);
+        let ty = self.emit.ty(reg);
+        let step = self.coefficients(id, true, running)?;
+        let old = self.moved(reg, &step, &|s| carry::old_scalar(running, s, id))?;
+        let new = if self.is_repeated(op, state.body, state.dtype, tile) {
+            // The same element again and again.
+            let value = self.value(state.body)?;
+            let value = self.emit.convert(ty.elem, value);
+            let count = self.emit.sub(tile.hi, tile.lo);
+            let count = self.emit.convert(ty.elem, count);
+            self.emit.mul(value, count)
+        } else {
+            let result = results.get(op, state.body)?;
+            self.emit.convert(ty.elem, result)
+        };
+        let both = combine(self, op, new, old);
+        let both = self.emit.wrap(state.dtype, both);
+        self.emit.copy(reg, both);
+        Ok(())
+    }
+
+    /// Whether a sum adds one element that does not vary along the tile.
+    pub fn is_repeated(&self, op: ReduceOp, body: TermId, dtype: DType, tile: Tile) -> bool {
+        let varies = self.program.terms.get(body).axes.contains(tile.axis);
+        op == ReduceOp::Sum && !varies && matches!(reg_elem(dtype), Elem::F32 | Elem::F64)
+    }
+}

@@ -1,0 +1,245 @@
+//! Loops over a vectorised axis: how many lanes, unrolled copies, tails.
+
+use super::emit::I64;
+use super::cost;
+use super::number::reg_elem;
+use super::scope::{Bind, Lanes, ScopeId};
+use super::{LowerError, Lowering};
+use crate::{BinOp, Elem, Reg};
+use onefold_ir::{AxisId, DType};
+use onefold_passes::term::{TermId, TermOp};
+
+/// Number of lanes of a loop and their width.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Width {
+    /// Lanes; 1 if the loop cannot be vectorised.
+    pub lanes: u16,
+    /// Whether elements are 8 bytes wide.
+    pub wide: bool,
+}
+
+/// A body of a vector loop; its argument is the number of the copy.
+pub type Body<'b, 'p> = dyn FnMut(&mut Lowering<'p>, usize) -> Result<(), LowerError> + 'b;
+
+impl Width {
+    /// A loop of scalars.
+    pub const SCALAR: Width = Width { lanes: 1, wide: false };
+}
+
+impl<'p> Lowering<'p> {
+    /// How an axis can be vectorised in the computation of some terms.
+    pub fn width(&self, roots: &[TermId], axis: AxisId) -> Width {
+        let (mut narrow, mut wide, mut scalar) = (false, false, false);
+        let mut seen = std::collections::HashSet::new();
+        let mut stack: Vec<TermId> = roots.to_vec();
+        while let Some(id) = stack.pop() {
+            let term = self.program.terms.get(id);
+            if !term.axes.contains(axis) && !roots.contains(&id) || !seen.insert(id) {
+                continue;
+            }
+            match reg_elem(term.dtype) {
+                Elem::F64 => wide = true,
+                Elem::I64 => scalar = true,
+                // A mask has the width of what was compared; one from memory comes in narrow lanes.
+                Elem::Bool => narrow |= matches!(term.op, TermOp::Load { .. }) || self.place_of(id).is_some(),
+                _ => narrow = true,
+            }
+            if self.place_of(id).is_some() || !term.axes.contains(axis) {
+                continue;
+            }
+            if self.by_lane(id, axis) {
+                narrow |= term.dtype == DType::Bool;
+                continue;
+            }
+            match &term.op {
+                TermOp::Load { .. } => {}
+                TermOp::Compare(_) | TermOp::Cast if self.program.terms.get(term.args[0]).dtype == DType::I64 => {}
+                _ => stack.extend(&term.args),
+            }
+        }
+        let bytes = self.target.vector_bytes;
+        match (narrow, wide, scalar) {
+            (_, _, true) | (true, true, _) => Width::SCALAR,
+            (false, true, false) => Width { lanes: (bytes / 8).max(1) as u16, wide: true },
+            _ => Width { lanes: (bytes / 4).max(1) as u16, wide: false },
+        }
+    }
+
+    /// Scopes of neighbouring vectors from a position on: copies of one body. The last may have a tail.
+    pub fn copies(&mut self, axis: AxisId, base: Reg, width: Width, count: usize, tail: Option<Reg>) -> Vec<ScopeId> {
+        let mut scopes: Vec<ScopeId> = vec![];
+        for n in 0..count {
+            let scope = self.scope(None);
+            let distance = n as i64 * i64::from(width.lanes);
+            let step = self.emit.int(distance);
+            let base = self.emit.add(base, step);
+            let twin = scopes.first().map(|first| (*first, distance));
+            let tail = if n + 1 == count { tail } else { None };
+            let bind = match width.lanes {
+                1 => Bind::Scalar(base),
+                lanes => Bind::Vector(Lanes { base, lanes, wide: width.wide, tail, twin }),
+            };
+            self.scopes[scope.0].binds.push((axis, bind));
+            self.scopes[scope.0].copy = true;
+            scopes.push(scope);
+        }
+        scopes
+    }
+
+    /// A loop over positions `lo..hi` of an axis in vectors, several at a time, then one at a time, the last with a tail.
+    pub fn vector_loop(
+        &mut self,
+        axis: AxisId,
+        (lo, hi): (Reg, Reg),
+        width: Width,
+        unroll: usize,
+        body: &mut Body<'_, 'p>,
+    ) -> Result<(), LowerError> {
+        let lanes = i64::from(width.lanes);
+        if let (Some(first), Some(end)) = (self.emit.known(lo), self.emit.known(hi)) {
+            return self.vector_loop_known(axis, (first, end.max(first)), width, unroll, body);
+        }
+        let unroll = if width.lanes == 1 { 1 } else { unroll };
+        let group = lanes * unroll as i64;
+        let span = self.emit.sub(hi, lo);
+        if width.lanes == 1 {
+            return self.group_loop(axis, (lo, hi), width, (1, 1), None, body);
+        }
+        let mask = self.emit.int(-group);
+        let whole = self.emit.bin(BinOp::And, span, mask);
+        let middle = self.emit.add(lo, whole);
+        self.group_loop(axis, (lo, middle), width, (unroll, group), None, body)?;
+        self.group_loop(axis, (middle, hi), width, (1, lanes), Some(hi), body)
+    }
+
+    fn vector_loop_known(
+        &mut self,
+        axis: AxisId,
+        (lo, hi): (i64, i64),
+        width: Width,
+        unroll: usize,
+        body: &mut Body<'_, 'p>,
+    ) -> Result<(), LowerError> {
+        let lanes = i64::from(width.lanes);
+        let unroll = if width.lanes == 1 { 1 } else { unroll };
+        let group = lanes * unroll as i64;
+        let middle = lo + (hi - lo) / group * group;
+        let single = middle + (hi - middle) / lanes * lanes;
+        let (first, middle_reg) = (self.emit.int(lo), self.emit.int(middle));
+        if middle > lo {
+            self.group_loop(axis, (first, middle_reg), width, (unroll, group), None, body)?;
+        }
+        let vectors = ((single - middle) / lanes) as usize;
+        let rest = hi - single;
+        if vectors > 0 {
+            self.group_once(axis, middle_reg, width, vectors, None, body)?;
+        }
+        if rest > 0 {
+            let (at, tail) = (self.emit.int(single), self.emit.int(rest));
+            self.group_once(axis, at, width, 1, Some(tail), body)?;
+        }
+        Ok(())
+    }
+
+    /// A loop over groups of copies; `end` is given if the last vector may have a tail.
+    fn group_loop(
+        &mut self,
+        axis: AxisId,
+        (lo, hi): (Reg, Reg),
+        width: Width,
+        (count, step): (usize, i64),
+        end: Option<Reg>,
+        body: &mut Body<'_, 'p>,
+    ) -> Result<(), LowerError> {
+        if let (Some(first), Some(last)) = (self.emit.known(lo), self.emit.known(hi)) {
+            if last - first == step && end.is_none() {
+                return self.group_once(axis, lo, width, count, None, body);
+            }
+        }
+        let block = self.emit.block();
+        let scope = self.scope(Some(block));
+        let outside = self.enter(scope);
+        let name = self.axis_name(axis).to_owned();
+        let var = self.emit.reg(I64, &name);
+        let tail = end.map(|end| {
+            let left = self.emit.sub(end, var);
+            let lanes = self.emit.int(i64::from(width.lanes));
+            self.emit.bin(BinOp::Min, left, lanes)
+        });
+        self.group_once(axis, var, width, count, tail, body)?;
+        self.enter(outside);
+        self.emit.push_for(var, lo, hi, step as u64, false, block);
+        Ok(())
+    }
+
+    fn group_once(
+        &mut self,
+        axis: AxisId,
+        base: Reg,
+        width: Width,
+        count: usize,
+        tail: Option<Reg>,
+        body: &mut Body<'_, 'p>,
+    ) -> Result<(), LowerError> {
+        let inner = self.scope(None);
+        let outside = self.enter(inner);
+        for (copy, scope) in self.copies(axis, base, width, count, tail).into_iter().enumerate() {
+            self.enter(scope);
+            body(self, copy)?;
+            self.enter(inner);
+        }
+        self.enter(outside);
+        Ok(())
+    }
+
+    /// A scalar loop over a whole axis.
+    pub fn scalar_loop(
+        &mut self,
+        axis: AxisId,
+        parallel: bool,
+        body: &mut dyn FnMut(&mut Self) -> Result<(), LowerError>,
+    ) -> Result<(), LowerError> {
+        let (lo, hi) = (self.emit.int(0), self.size(axis)?);
+        self.scalar_range(axis, (lo, hi), parallel, body)
+    }
+
+    /// A scalar loop over positions `lo..hi` of an axis.
+    pub fn scalar_range(
+        &mut self,
+        axis: AxisId,
+        (lo, hi): (Reg, Reg),
+        parallel: bool,
+        body: &mut dyn FnMut(&mut Self) -> Result<(), LowerError>,
+    ) -> Result<(), LowerError> {
+        let block = self.emit.block();
+        let scope = self.scope(Some(block));
+        let outside = self.enter(scope);
+        let name = self.axis_name(axis).to_owned();
+        let var = self.emit.reg(I64, &name);
+        self.here().binds.push((axis, Bind::Scalar(var)));
+        body(self)?;
+        self.enter(outside);
+        self.emit.push_for(var, lo, hi, 1, parallel, block);
+        Ok(())
+    }
+
+    /// Scalar loops over whole axes, outermost first.
+    pub fn scalar_loops(
+        &mut self,
+        axes: &[AxisId],
+        parallel: bool,
+        body: &mut dyn FnMut(&mut Self) -> Result<(), LowerError>,
+    ) -> Result<(), LowerError> {
+        match axes.split_first() {
+            None => body(self),
+            Some((first, rest)) => {
+                self.scalar_loop(*first, parallel, &mut |lower| lower.scalar_loops(rest, parallel, body))
+            }
+        }
+    }
+
+    /// Whether a term is costly enough to be kept rather than computed twice.
+    pub fn is_expensive(&self, id: TermId) -> bool {
+        cost::weight(self.program, id) >= cost::EXPENSIVE
+    }
+}
