@@ -2,6 +2,8 @@
 
 mod backend;
 mod ir;
+pub mod lower;
+pub mod math;
 
 pub use backend::{Backend, BackendError, CallArgs, Code, Listing, Target};
 pub use ir::{

@@ -1,0 +1,198 @@
+//! Kernels run natively, and their results compared with what fold programs mean.
+
+use onefold_cranelift::Cranelift;
+use onefold_ir::DType;
+use onefold_loops::lower::{lower, Schedule};
+use onefold_loops::{scratch_bytes, Backend, CallArgs, Kernel, Target};
+use onefold_passes::convert::Graph;
+use onefold_passes::fold::FoldProgram;
+use onefold_passes::{derive_terms, interp, Form, Options};
+
+/// A stream of numbers (splitmix64).
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let x = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        x ^ (x >> 31)
+    }
+
+    /// Between 0 and 1.
+    pub fn unit(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// Roughly normal.
+    pub fn normal(&mut self) -> f64 {
+        (self.unit() + self.unit() + self.unit() - 1.5) * 2.0
+    }
+}
+
+/// Memory aligned as kernels expect, with the array of one buffer.
+struct Aligned {
+    data: Vec<u8>,
+    start: usize,
+}
+
+impl Aligned {
+    fn new(bytes: usize) -> Aligned {
+        let data = vec![0xa5u8; bytes + 64];
+        let start = data.as_ptr().align_offset(64);
+        Aligned { data, start }
+    }
+
+    fn pointer(&mut self) -> *mut u8 {
+        self.data[self.start..].as_mut_ptr()
+    }
+}
+
+fn bytes_of(dtype: DType, v: f64) -> Vec<u8> {
+    match dtype {
+        DType::F32 => (v as f32).to_le_bytes().to_vec(),
+        DType::F64 => v.to_le_bytes().to_vec(),
+        DType::F16 => half::f16::from_f64(v).to_le_bytes().to_vec(),
+        DType::BF16 => half::bf16::from_f64(v).to_le_bytes().to_vec(),
+        DType::I64 => (v as i64).to_le_bytes().to_vec(),
+        DType::I32 => (v as i32).to_le_bytes().to_vec(),
+        DType::I8 => (v as i8).to_le_bytes().to_vec(),
+        _ => vec![v as u8],
+    }
+}
+
+fn number_of(dtype: DType, b: &[u8]) -> f64 {
+    match dtype {
+        DType::F32 => f64::from(f32::from_le_bytes(b.try_into().unwrap())),
+        DType::F64 => f64::from_le_bytes(b.try_into().unwrap()),
+        DType::F16 => half::f16::from_le_bytes(b.try_into().unwrap()).to_f64(),
+        DType::BF16 => half::bf16::from_le_bytes(b.try_into().unwrap()).to_f64(),
+        DType::I64 => i64::from_le_bytes(b.try_into().unwrap()) as f64,
+        DType::I32 => f64::from(i32::from_le_bytes(b.try_into().unwrap())),
+        DType::I8 => f64::from(b[0] as i8),
+        _ => f64::from(b[0]),
+    }
+}
+
+/// A value as an array of that dtype holds it.
+pub fn rounded(dtype: DType, v: f64) -> f64 {
+    number_of(dtype, &bytes_of(dtype, v))
+}
+
+/// What a native call gave.
+pub enum Outcome {
+    Done(Vec<Vec<f64>>),
+    Failed(i32),
+}
+
+/// Run a kernel, its split loop in two parts.
+pub fn call(program: &FoldProgram, kernel: &Kernel, sizes: &[i64], inputs: &[Vec<f64>]) -> Outcome {
+    let backend = Cranelift::host().unwrap();
+    let code = backend.compile(kernel).unwrap();
+    let mut arrays = vec![];
+    for (decl, data) in program.inputs.iter().zip(inputs) {
+        let bytes: Vec<u8> = data.iter().flat_map(|v| bytes_of(decl.dtype, *v)).collect();
+        let mut array = Aligned::new(bytes.len());
+        let start = array.start;
+        array.data[start..start + bytes.len()].copy_from_slice(&bytes);
+        arrays.push(array);
+    }
+    let mut lengths = vec![];
+    for at in 0..program.outputs.len() {
+        let buffer = &kernel.buffers[program.inputs.len() + at];
+        let bytes = buffer.len.eval(sizes).unwrap() as usize * buffer.elem.bytes() as usize;
+        lengths.push(bytes);
+        arrays.push(Aligned::new(bytes));
+    }
+    let pointers: Vec<*mut u8> = arrays.iter_mut().map(Aligned::pointer).collect();
+    let mut scratch = Aligned::new(scratch_bytes(kernel, sizes).unwrap());
+    let whole = kernel.split.as_ref().map_or(0, |s| s.extent.eval(sizes).unwrap() as i64);
+    let parts = if kernel.split.is_some() { vec![(0, whole / 3), (whole / 3, whole)] } else { vec![(0, 0)] };
+    for (begin, end) in parts {
+        let args = CallArgs { sizes, buffers: &pointers, scratch: scratch.pointer(), begin, end };
+        // SAFETY: every array is as long as the kernel's buffers say at these sizes, aligned, and there is no other call.
+        let status = unsafe { code.call(&args) };
+        if status != 0 {
+            return Outcome::Failed(status);
+        }
+    }
+    let mut results = vec![];
+    for (at, decl) in program.outputs.iter().enumerate() {
+        let array = &arrays[program.inputs.len() + at];
+        let width = decl.dtype.bits() as usize / 8;
+        let bytes = &array.data[array.start..array.start + lengths[at]];
+        results.push(bytes.chunks(width).map(|b| number_of(decl.dtype, b)).collect());
+        let beyond = &array.data[array.start + lengths[at]..];
+        assert!(beyond.iter().all(|b| *b == 0xa5), "something was written behind output {}", decl.name);
+    }
+    Outcome::Done(results)
+}
+
+/// What a test fills inputs with.
+pub type Fill<'a> = dyn Fn(&str, usize, usize, &mut Random) -> f64 + 'a;
+
+/// Normal numbers.
+pub fn normal(_: &str, _: usize, _: usize, random: &mut Random) -> f64 {
+    random.normal()
+}
+
+/// A test of a graph.
+pub struct Check<'a> {
+    pub graph: &'a Graph,
+    pub forms: &'a [Form],
+    /// Largest error allowed, relative to the largest finite value of the output.
+    pub tolerance: f64,
+    pub targets: Vec<Target>,
+}
+
+impl<'a> Check<'a> {
+    pub fn new(graph: &'a Graph) -> Check<'a> {
+        let plain = Target { fma: false, ..Target::BASELINE };
+        Check { graph, forms: &[Form::Fused, Form::Plain], tolerance: 2e-6, targets: vec![Target::BASELINE, plain] }
+    }
+
+    /// Compare at some sizes.
+    pub fn run(&self, sizes: &[i64], fill: &Fill<'_>) {
+        for form in self.forms {
+            let options = Options { form: *form, ..Options::default() };
+            let program = derive_terms(self.graph.clone(), &options).unwrap().program;
+            let inputs = inputs(&program, sizes, fill);
+            let plain = Options { form: Form::Plain, ..Options::default() };
+            let reference = derive_terms(self.graph.clone(), &plain).unwrap().program;
+            let want = interp::run(&reference, sizes, &inputs, 1 << 20).unwrap();
+            for target in &self.targets {
+                let schedule = Schedule::choose(&program, target);
+                let kernel = lower(&program, target, &schedule).unwrap();
+                match call(&program, &kernel, sizes, &inputs) {
+                    Outcome::Done(got) => self.compare(&program, sizes, &got, &want),
+                    Outcome::Failed(status) => panic!("status {status}\n{program}"),
+                }
+            }
+        }
+    }
+
+    fn compare(&self, program: &FoldProgram, sizes: &[i64], got: &[Vec<f64>], want: &[Vec<f64>]) {
+        for ((decl, got), want) in program.outputs.iter().zip(got).zip(want) {
+            assert_eq!(got.len(), want.len());
+            let largest = want.iter().filter(|v| v.is_finite()).fold(0.0f64, |m, v| m.max(v.abs()));
+            for (at, (g, w)) in got.iter().zip(want).enumerate() {
+                let w = rounded(decl.dtype, *w);
+                let close = (g - w).abs() <= self.tolerance * largest + 1e-37;
+                let fine = g.is_nan() && w.is_nan() || *g == w || decl.dtype.is_float() && w.is_finite() && close;
+                assert!(fine, "{}[{at}] is {g:e}, not {w:e}, at sizes {sizes:?}\n{program}", decl.name);
+            }
+        }
+    }
+}
+
+/// Inputs filled for a program.
+pub fn inputs(program: &FoldProgram, sizes: &[i64], fill: &Fill<'_>) -> Vec<Vec<f64>> {
+    let extents = interp::extents(program, sizes).unwrap();
+    let mut random = Random(7);
+    let of = |decl: &onefold_passes::fold::ArrayDecl, random: &mut Random| {
+        let len: i64 = decl.axes.iter().map(|a| extents[a.0 as usize]).product();
+        let value = |at| rounded(decl.dtype, fill(&decl.name, at as usize, len as usize, random));
+        (0..len).map(value).collect()
+    };
+    program.inputs.iter().map(|decl| of(decl, &mut random)).collect()
+}
