@@ -9,6 +9,7 @@ mod convert;
 mod expr;
 mod isa;
 mod memory;
+mod order;
 mod translate;
 mod types;
 
@@ -44,7 +45,7 @@ impl Cranelift {
     }
 
     fn function(&self, kernel: &Kernel) -> Result<ir::Function, BackendError> {
-        translate::function(kernel, &*self.isa).map_err(internal)
+        translate::function(&order::interleave(kernel), &*self.isa).map_err(internal)
     }
 }
 

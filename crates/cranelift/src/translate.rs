@@ -9,6 +9,7 @@ use cranelift_codegen::ir::{
 use cranelift_codegen::isa::TargetIsa;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
 use onefold_loops::{BufId, BufferKind, Count, Expr, Kernel, Number, Reg, Stmt, Ty};
+use std::collections::VecDeque;
 
 /// Why a kernel cannot be translated: a bug in lowering, or a type wider than this backend's registers.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
@@ -56,7 +57,12 @@ pub struct Translator<'a> {
     /// Registers that hold one constant: made where they are used, since a load from the constant pool is cheaper than a spill.
     constants: Vec<Option<(Ty, Number)>>,
     buffers: Vec<Value>,
+    /// The constants made last, in the block they were made in: what stands side by side shares them.
+    recent: VecDeque<(Block, Reg, Value)>,
 }
+
+/// How many constants are remembered; more would have to be spilled.
+const RECENT: usize = 3;
 
 impl<'a> Translator<'a> {
     fn new(kernel: &'a Kernel, mut b: FunctionBuilder<'a>) -> Result<Translator<'a>, TranslateError> {
@@ -69,7 +75,8 @@ impl<'a> Translator<'a> {
             vars.push(b.declare_var(ty));
         }
         let constants = constants(kernel);
-        let mut translator = Translator { kernel, b, is_x86: false, vars, constants, buffers: vec![] };
+        let mut translator =
+            Translator { kernel, b, is_x86: false, vars, constants, buffers: vec![], recent: VecDeque::new() };
         translator.prologue(entry);
         Ok(translator)
     }
@@ -156,6 +163,16 @@ impl<'a> Translator<'a> {
     /// The value of a register.
     pub fn get(&mut self, reg: Reg) -> Value {
         match self.constants[reg.0 as usize] {
+            Some((ty, number)) if ty.lanes > 1 => {
+                let block = self.b.current_block().unwrap_or(Block::from_u32(0));
+                if let Some((_, _, value)) = self.recent.iter().find(|(b, r, _)| *b == block && *r == reg) {
+                    return *value;
+                }
+                let value = self.constant(ty, number);
+                self.recent.truncate(RECENT - 1);
+                self.recent.push_front((block, reg, value));
+                value
+            }
             Some((ty, number)) => self.constant(ty, number),
             None => self.b.use_var(self.vars[reg.0 as usize]),
         }

@@ -3,8 +3,8 @@
 use onefold_cranelift::Cranelift;
 use onefold_loops::math::{self, Arithmetic};
 use onefold_loops::{
-    Backend, BinOp, BufId, Buffer, BufferKind, CallArgs, Cmp, Count, Elem, Expr, Kernel, Number, Reg, RegDecl, SizeParam, Stmt,
-    Ty, UnOp,
+    Backend, BinOp, BufId, Buffer, BufferKind, CallArgs, Cmp, Count, Elem, Expr, Kernel, Number, Reg, RegDecl,
+    SizeParam, Stmt, Ty, UnOp,
 };
 
 /// A kernel `y[i] = f(x[i])` under construction.
@@ -55,7 +55,8 @@ impl Arithmetic for Maker {
 /// The kernel of a function on vectors of a type, over arrays whose length is a multiple of the lanes.
 fn kernel(ty: Ty, f: impl Fn(&mut Maker, Reg) -> Reg) -> Kernel {
     let int = Ty::scalar(Elem::I64);
-    let mut maker = Maker { regs: ["n", "zero", "i"].map(|n| RegDecl { ty: int, name: n.to_owned() }).to_vec(), body: vec![] };
+    let mut maker =
+        Maker { regs: ["n", "zero", "i"].map(|n| RegDecl { ty: int, name: n.to_owned() }).to_vec(), body: vec![] };
     let (n, zero, i) = (Reg(0), Reg(1), Reg(2));
     let load = Expr::Load { ty, buf: BufId(0), offset: i, stride: None, tail: None };
     let x = maker.let_(ty, load);
@@ -84,7 +85,8 @@ fn run<T: Copy + Default>(kernel: &Kernel, x: &[T]) -> Vec<T> {
     let code = backend.compile(kernel).expect("code");
     let mut y = vec![T::default(); x.len()];
     let buffers = [x.as_ptr() as *mut u8, y.as_mut_ptr().cast()];
-    let args = CallArgs { sizes: &[x.len() as i64], buffers: &buffers, scratch: std::ptr::null_mut(), begin: 0, end: 0 };
+    let args =
+        CallArgs { sizes: &[x.len() as i64], buffers: &buffers, scratch: std::ptr::null_mut(), begin: 0, end: 0 };
     // SAFETY: both arrays have the length passed, a multiple of the lanes; the kernel has no scratch.
     assert_eq!(unsafe { code.call(&args) }, 0);
     y
@@ -93,7 +95,20 @@ fn run<T: Copy + Default>(kernel: &Kernel, x: &[T]) -> Vec<T> {
 /// Every 97th float, and the specials.
 fn floats() -> Vec<f32> {
     let mut all: Vec<f32> = (0..u32::MAX / 97).map(|n| f32::from_bits(n * 97)).collect();
-    all.extend([0.0, -0.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN, 1.0, -1.0, f32::MIN_POSITIVE, 88.72, -103.9, -87.4, 0.625]);
+    all.extend([
+        0.0,
+        -0.0,
+        f32::INFINITY,
+        f32::NEG_INFINITY,
+        f32::NAN,
+        1.0,
+        -1.0,
+        f32::MIN_POSITIVE,
+        88.72,
+        -103.9,
+        -87.4,
+        0.625,
+    ]);
     all.truncate(all.len() / 4 * 4);
     all
 }
@@ -118,7 +133,11 @@ fn ulps_f32(got: f32, want: f64) -> f64 {
     (f64::from(got) - want).abs() / (exponent - 23.0).exp2()
 }
 
-fn worst_f32(f: impl Fn(&mut Maker, Reg) -> Reg, want: impl Fn(f64) -> f64, domain: impl Fn(f32) -> bool) -> (f64, f32) {
+fn worst_f32(
+    f: impl Fn(&mut Maker, Reg) -> Reg,
+    want: impl Fn(f64) -> f64,
+    domain: impl Fn(f32) -> bool,
+) -> (f64, f32) {
     let x: Vec<f32> = floats().into_iter().map(|x| if domain(x) { x } else { 0.0 }).collect();
     let y = run(&kernel(Ty::vector(Elem::F32, 4), f), &x);
     let mut worst = (0.0, 0.0);

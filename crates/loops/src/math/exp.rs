@@ -50,11 +50,8 @@ impl<A: Arithmetic> Math<'_, A> {
 
     /// `exp(r)` for a reduced argument.
     fn exp_reduced(&mut self, r: Reg) -> Reg {
-        let tail = self.polynomial(if self.is_f64() { EXP_F64 } else { EXP_F32 }, r);
-        let one = self.float(1.0);
-        let square = self.mul(r, r);
-        let linear = self.add(r, one);
-        self.fma(tail, square, linear)
+        let tail = if self.is_f64() { EXP_F64 } else { EXP_F32 };
+        self.polynomial(&[tail, &[1.0, 1.0]].concat(), r)
     }
 
     /// `2^n` from the low bits of a sum with the magic number, n between the smallest normal exponent less one (then 0) and the largest.
