@@ -25,7 +25,7 @@ pub struct Schedule {
 }
 
 /// Tiles of passes whose states are single values, and of those with arrays or reductions inside.
-const LONG_TILE: u32 = 512;
+const LONG_TILE: u32 = 2048;
 const SHORT_TILE: u32 = 64;
 
 impl Schedule {
@@ -45,14 +45,7 @@ impl Schedule {
             tiles.push(if reduces || keeps { SHORT_TILE } else { LONG_TILE });
         });
         let many = target.vector_registers >= 32;
-        Schedule {
-            tiles,
-            accumulators: 4,
-            unroll: 2,
-            block: if many { 8 } else { 4 },
-            side: 4,
-            compensate: long,
-        }
+        Schedule { tiles, accumulators: 4, unroll: 4, block: if many { 8 } else { 4 }, side: 4, compensate: long }
     }
 }
 
