@@ -8,7 +8,9 @@ pub mod builder;
 mod dtype;
 mod func;
 mod op;
+pub mod print;
 pub mod size;
+pub mod text;
 pub mod types;
 
 pub use axis::{AxisDecl, AxisId, AxisSet, Extent, SizeExpr, MAX_AXES};
@@ -16,4 +18,6 @@ pub use builder::{BuildError, FuncBuilder};
 pub use dtype::DType;
 pub use func::{Constant, Func, Module, Node, NodeId, Param, ResultDecl, Span, Type};
 pub use op::{BinaryOp, CmpOp, Literal, Op, Part, ReduceOp, UnaryOp};
+pub use print::{print, print_func};
+pub use text::{parse, Diagnostic, Diagnostics, MacroArg};
 pub use types::TypeError;

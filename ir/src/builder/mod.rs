@@ -145,16 +145,16 @@ impl FuncBuilder {
         Ok(())
     }
 
-    /// Suggests a name, used if nothing else has it; otherwise with a number.
+    /// Keeps a name from being given to a value: that of a constant tensor of the module.
+    pub fn reserve(&mut self, name: &str) {
+        self.names.insert(name.to_string());
+    }
+
+    /// Suggests a name for a value that is used more than once; if something else has it, with a number.
     pub fn hint(&mut self, node: NodeId, name: &str) {
         if is_value_name(name) && !is_anonymous(name) {
             self.hints.entry(node).or_insert_with(|| name.to_string());
         }
-    }
-
-    /// Whether a value of that name exists.
-    pub(crate) fn has_name(&self, name: &str) -> bool {
-        self.names.contains(name)
     }
 
     /// Adds a result, with the order of its axes in memory, outermost first.
@@ -176,7 +176,14 @@ impl FuncBuilder {
         if self.func.results.is_empty() {
             return Err(BuildError::NoResults);
         }
+        let mut uses = vec![0u32; self.func.nodes.len()];
+        let used = self.func.nodes.iter().flat_map(|n| &n.args).chain(self.func.results.iter().map(|r| &r.node));
+        used.for_each(|node| uses[node.0 as usize] += 1);
         for (node, hint) in std::mem::take(&mut self.hints) {
+            let leaf = self.func.node(node).args.is_empty();
+            if leaf || uses[node.0 as usize] < 2 || self.func.node(node).name.is_some() {
+                continue;
+            }
             let name = self.free_name(&hint);
             self.name(node, &name)?;
         }

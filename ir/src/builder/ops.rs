@@ -1,6 +1,7 @@
 //! One method for each primitive.
 
 use super::{BuildError, FuncBuilder};
+use crate::text::MacroArg;
 use crate::{AxisId, AxisSet, BinaryOp, CmpOp, DType, Literal, NodeId, Op, Part, ReduceOp, UnaryOp};
 
 type Built = Result<NodeId, BuildError>;
@@ -152,6 +153,28 @@ impl FuncBuilder {
     /// Conversion from integers of a scale, a zero point and an offset.
     pub fn dequantize(&mut self, q: NodeId, scale: NodeId, zero_point: NodeId, offset: NodeId) -> Built {
         self.node(Op::Dequantize, &[q, scale, zero_point, offset], DType::F32)
+    }
+}
+
+impl FuncBuilder {
+    /// A macro of the prelude, such as `attention`, expanded to primitives here. Axes and arguments are given by the names of its parameters.
+    ///
+    /// ```
+    /// use onefold_ir::{DType, FuncBuilder, MacroArg};
+    /// let mut f = FuncBuilder::new("p");
+    /// let j = f.symbolic("j")?;
+    /// let x = f.param("x", DType::F32, &[j])?;
+    /// let p = f.expand("softmax", &[("j", &[j])], &[("x", MacroArg::Node(x))])?;
+    /// f.result(p[0], &[j])?;
+    /// # Ok::<(), onefold_ir::BuildError>(())
+    /// ```
+    pub fn expand(
+        &mut self,
+        name: &str,
+        axes: &[(&str, &[AxisId])],
+        args: &[(&str, MacroArg)],
+    ) -> Result<Vec<NodeId>, BuildError> {
+        crate::text::expand_for_builder(self, name, axes, args)
     }
 }
 
