@@ -93,7 +93,7 @@ pub fn explain(module: &Module, func: &Func, options: &Options) -> Result<Explan
 
 /// A term as an expression of the e-graph's language.
 fn expression(terms: &Terms, root: TermId) -> RecExpr<Node> {
-    let mut scratch = Graph::new(Analyse).with_explanations_enabled();
+    let mut scratch = Graph::new(Analyse::default()).with_explanations_enabled();
     let mut classes: HashMap<TermId, Id> = HashMap::new();
     for id in terms.reachable(&[root]) {
         let args = terms.get(id).args.iter().map(|a| classes[a]).collect();

@@ -66,7 +66,7 @@ impl Interval {
     }
 
     /// Of a product.
-    pub fn mul(self, other: Interval) -> Interval {
+    pub fn times(self, other: Interval) -> Interval {
         // 0 times an infinite bound: the bound is not attained by a finite value, so the product's bound there is 0.
         let corner = |a: f64, b: f64| if a == 0.0 || b == 0.0 { 0.0 } else { a * b };
         let corners = [
@@ -101,7 +101,7 @@ pub fn of(op: &NodeOp, args: &[&Facts]) -> Interval {
     let of = |i: usize| args[i].interval;
     match op {
         NodeOp::Add(_) => args.iter().map(|a| a.interval).fold(Interval::point(0.0), Interval::add),
-        NodeOp::Mul(_) => args.iter().map(|a| a.interval).fold(Interval::point(1.0), Interval::mul),
+        NodeOp::Mul(_) => args.iter().map(|a| a.interval).fold(Interval::point(1.0), Interval::times),
         NodeOp::Recip(_) => of(0).recip(),
         NodeOp::Opaque(..) => Interval::ANY,
         NodeOp::Prim(op, dtype) => match op {

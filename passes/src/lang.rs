@@ -48,8 +48,17 @@ pub struct Facts {
 }
 
 /// The e-class analysis.
-#[derive(Clone, Debug, Default)]
-pub struct Analyse;
+#[derive(Clone, Debug)]
+pub struct Analyse {
+    /// No law adds to an e-graph that is larger: egg counts nodes between rounds only, and a round must not run away either.
+    pub max_nodes: usize,
+}
+
+impl Default for Analyse {
+    fn default() -> Analyse {
+        Analyse { max_nodes: 20_000 }
+    }
+}
 
 /// The e-graph.
 pub type Graph = EGraph<Node, Analyse>;

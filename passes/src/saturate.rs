@@ -44,7 +44,7 @@ pub struct Saturated {
 
 /// Saturate the terms of a function under the laws for kernels.
 pub fn saturate(source: &Source, limits: &Limits, wide: bool, explain: bool) -> Saturated {
-    let mut egraph = Graph::new(Analyse);
+    let mut egraph = Graph::new(Analyse::default());
     if explain {
         egraph = egraph.with_explanations_enabled();
     }

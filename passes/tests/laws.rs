@@ -46,7 +46,9 @@ laws! {
     division_is_deferred: "%w: f32[i, j], %d: f32[i], %v: f32[j, e]", "sum[j]((%w / %d) * %v)" => "sum[j](%w * %v) / %d";
     sum_of_a_constant: "%a: f32[b], %x: f32[b, j=8]", "sum[j](%a + 0.0 * %x)" => "sum[j](%a + 0.0 * %x)";
     sums_split: "%x: f32[j], %y: f32[j]", "sum[j](%x + %y)" => "sum[j](%x) + sum[j](%y)";
-    differences_split: "%x: f32[j], %y: f32[j], %v: f32[j]", "sum[j]((%x - %y) * %v)" => "sum[j](%x * %v) - sum[j](%y * %v)";
+    shares_split: "%x: f32[j], %y: f32[j], %v: f32[j], %a: f32[], %c: f32[]", "sum[j]((%x / %a - %y / %c) * %v)"
+        => "sum[j](%x * %v) / %a - sum[j](%y * %v) / %c";
+    magnitude_of_a_shortfall: "%x: f32[b, j]", "sum[j](abs(%x - max[j](%x)))" => "sum[j](-(%x - max[j](%x)))";
     products_reassociate: "%q: f32[i, e], %k: f32[j, e], %v: f32[j, d]",
         "sum[j](sum[e](%q * %k) * %v)" => "sum[e](%q * sum[j](%k * %v))";
     branches_leave_a_sum: "%x: f32[b, j], %c: bool[b]", "sum[j](select(%c, %x, 2.0 * %x))" => "select(%c, sum[j](%x), sum[j](2.0 * %x))";
@@ -66,6 +68,9 @@ not_laws! {
     maximum_of_decreasing: "%x: f32[b, j]", "max[j](-%x)" => "-max[j](%x)";
     position_of_rectified: "%x: f32[b, j]", "argmax[j](max(%x, 0.0))" => "argmax[j](%x)";
     zero_is_no_factor: "%x: f32[b, j], %a: f32[b]", "argmax[j](%x * %a)" => "argmax[j](%x)";
+    differences_stay: "%x: f32[j], %y: f32[j], %v: f32[j]", "sum[j]((%x - %y) * %v)" => "sum[j](%x * %v) - sum[j](%y * %v)";
+    distances_stay: "%q: f32[i, e], %k: f32[j, e]", "sum[e]((%q - %k) * (%q - %k))"
+        => "sum[e](%q * %q) - 2.0 * sum[e](%q * %k) + sum[e](%k * %k)";
     means_stay: "%x: f32[b, j=8]", "sum[j]((%x - sum[j](%x) / 8.0) * (%x - sum[j](%x) / 8.0))"
         => "sum[j](%x * %x) - sum[j](%x) * sum[j](%x) / 8.0";
     squares_stay_in_range: "%x: f32[b, j]", "sum[j]((%x / max[j](abs(%x))) * (%x / max[j](abs(%x))))"

@@ -152,6 +152,9 @@ impl<'a> Search<'a> {
         if let Some(found) = self.structural_product(&term, one) {
             return Some(found);
         }
+        if let Some(summand) = self.structural_shift(u) {
+            return Some(vec![(one, u), (summand, one)]);
+        }
         for relation in likely_first(&term.op) {
             if let Some(found) = self.relation(u, relation) {
                 return Some(match relation {
@@ -194,6 +197,44 @@ impl<'a> Search<'a> {
             }
         }
         self.multiply(&left, &right)
+    }
+
+    /// The summand by which a sum moves, if each of its operands moves by one: differences of sums are sums of differences.
+    fn structural_shift(&mut self, u: TermId) -> Option<TermId> {
+        let term = self.terms.get(u).clone();
+        let sides = match term.op {
+            TermOp::Binary(BinaryOp::Add | BinaryOp::Sub) | TermOp::Unary(UnaryOp::Neg) => {
+                term.args.iter().map(|a| self.shift(*a)).collect::<Option<Vec<_>>>()?
+            }
+            _ => return None,
+        };
+        let zero = self.terms.float(0.0, term.dtype);
+        Some(match (&term.op, &sides[..]) {
+            (TermOp::Binary(_), [x, y]) if *y == zero => *x,
+            (TermOp::Binary(BinaryOp::Add), [x, y]) if *x == zero => *y,
+            (TermOp::Binary(op), [x, y]) if *x != zero => self.terms.binary(*op, *x, *y),
+            (_, sides) => {
+                let last = sides[sides.len() - 1];
+                self.negate_shift(last)
+            }
+        })
+    }
+
+    fn shift(&mut self, u: TermId) -> Option<TermId> {
+        let dtype = self.terms.get(u).dtype;
+        if !mentions_anchor(self.terms, u) {
+            return Some(self.terms.float(0.0, dtype));
+        }
+        self.structural_shift(u).or_else(|| self.relation(u, Relation::Difference))
+    }
+
+    /// `old - new` for `new - old`, else a negation.
+    fn negate_shift(&mut self, shift: TermId) -> TermId {
+        let term = self.terms.get(shift).clone();
+        match term.op {
+            TermOp::Binary(BinaryOp::Sub) => self.terms.binary(BinaryOp::Sub, term.args[1], term.args[0]),
+            _ => self.terms.unary(UnaryOp::Neg, shift),
+        }
     }
 
     /// The combination of one factor of a product. A factor free of the streamed axes stays in the term: `x / new` is

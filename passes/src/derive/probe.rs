@@ -162,5 +162,9 @@ pub fn degenerate(terms: &Terms, anchor: AnchorId, bodies: &[TermId], coefficien
         })
     };
     let surrogate = if regular(0.0) { 0.0 } else { 1.0 };
-    [f64::NEG_INFINITY, f64::INFINITY, 0.0, f64::NAN].into_iter().filter(|c| !regular(*c)).map(|c| (c, surrogate)).collect()
+    [f64::NEG_INFINITY, f64::INFINITY, 0.0, f64::NAN]
+        .into_iter()
+        .filter(|c| !regular(*c))
+        .map(|c| (c, surrogate))
+        .collect()
 }

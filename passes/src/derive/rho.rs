@@ -35,7 +35,7 @@ pub fn search(terms: &mut Terms, body: TermId, axes: AxisSet, relation: Relation
     if !dtype.is_float() {
         return None;
     }
-    let mut egraph = Graph::new(Analyse);
+    let mut egraph = Graph::new(Analyse { max_nodes: MAX_NODES });
     let new = build(&mut egraph, terms, body, false);
     let old = build(&mut egraph, terms, body, true);
     let root = match relation {

@@ -10,7 +10,7 @@ const MAX_OPERANDS: usize = 8;
 
 /// For kernels. Sums are not flattened here: `(x - m) - log d` and `x - (m + log d)` differ in the last digits of a large `m`,
 /// and the user's order is the accurate one.
-pub const KERNEL: &[Law] = &[FLATTEN_PRODUCT, UNITS, CANCEL_POSITIVE];
+pub const KERNEL: &[Law] = &[FLATTEN_PRODUCT, UNITS, CANCEL_POSITIVE, MAGNITUDE];
 
 /// For corrections.
 pub const CORRECTION: &[Law] =
@@ -34,7 +34,22 @@ const CANCEL_POSITIVE: Law = Law {
     name: "cancel-positive",
     states: "x * (1 / x) = 1 if x > 0",
     on: is_mul,
-    apply: |g, n, out| cancel(g, n, out, |g, x| is_positive(g, x)),
+    apply: |g, n, out| cancel(g, n, out, is_positive),
+};
+
+const MAGNITUDE: Law = Law {
+    name: "magnitude",
+    states: "|x| = x if x >= 0, -x if x <= 0",
+    on: |op| matches!(op, NodeOp::Prim(crate::term::TermOp::Unary(onefold_ir::UnaryOp::Abs), d) if d.is_float()),
+    apply: |g, n, out| {
+        let interval = g[n.args[0]].data.interval;
+        if interval.is_nonnegative() {
+            out.push(n.args[0]);
+        } else if interval.is_nonpositive() {
+            let dtype = dtype_of(&n.op);
+            out.push(super::negate(g, dtype, n.args[0]));
+        }
+    },
 };
 
 /// Only for corrections, which are checked by multiplying back.

@@ -15,9 +15,6 @@ use crate::lang::{Graph, Node, NodeOp};
 use egg::{Applier, Id, PatternAst, Rewrite, SearchMatches, Searcher, Subst, Symbol, Var};
 use onefold_ir::DType;
 
-/// No law adds to an e-graph that is larger than this.
-const MAX_NODES: usize = 20_000;
-
 /// A law: from a node of a class to ids equal to it.
 #[derive(Clone, Copy)]
 pub struct Law {
@@ -73,11 +70,10 @@ impl Applier<Node, crate::lang::Analyse> for Matcher {
     ) -> Vec<Id> {
         let nodes: Vec<Node> = egraph[eclass].nodes.iter().filter(|n| (self.0.on)(&n.op)).cloned().collect();
         let mut changed = vec![];
-        // egg counts nodes between rounds only; a round must not run away either.
-        if egraph.total_number_of_nodes() > MAX_NODES {
-            return changed;
-        }
         for node in nodes {
+            if egraph.total_number_of_nodes() > egraph.analysis.max_nodes {
+                break;
+            }
             let mut equal = vec![];
             (self.0.apply)(egraph, &node, &mut equal);
             for id in equal {

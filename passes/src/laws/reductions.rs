@@ -20,8 +20,8 @@ const HOIST: Law = Law {
 pub(super) const HOIST_FREELY: Law =
     Law { name: "hoist-wide-factor", states: HOIST.states, on: is_sum, apply: |g, n, out| hoist(g, n, out, false) };
 
-/// Only where every operand varies along j: splitting `x - mean` would turn a difference of near values into a difference of
-/// large sums.
+/// Only where every operand varies along j, since splitting `x - mean` would turn a difference of near values into a difference of
+/// large sums; and for the same reason not for differences.
 const LINEAR: Law = Law {
     name: "sum-of-sums",
     states: "sum_j(a + b) = sum_j(a) + sum_j(b) if j is free in both",
@@ -29,7 +29,8 @@ const LINEAR: Law = Law {
     apply: |g, n, out| {
         let Some((axes, dtype)) = parts(&n.op) else { return };
         for body in nodes_of(g, n.args[0], is_add) {
-            if body.args.len() <= 4 && all_vary(g, &body.args, axes) {
+            let no_difference = body.args.iter().all(|a| !is_negated(g, *a));
+            if body.args.len() <= 4 && no_difference && all_vary(g, &body.args, axes) {
                 let sums = body.args.iter().map(|a| g.add(Node::new(n.op.clone(), vec![*a]))).collect();
                 out.push(sum(g, dtype, sums));
             }
@@ -37,7 +38,8 @@ const LINEAR: Law = Law {
     },
 };
 
-/// Under the same condition as [`LINEAR`].
+/// Where every operand varies along j and some operand then sheds a factor that does not: two shares of different wholes. Squares of
+/// differences stay whole.
 const DISTRIBUTE: Law = Law {
     name: "distribute-in-sum",
     states: "sum_j((a + b) * c) = sum_j(a * c) + sum_j(b * c) if j is free in a and b",
@@ -118,8 +120,23 @@ fn hoist(egraph: &mut Graph, node: &Node, out: &mut Vec<Id>, guarded: bool) {
 fn unbounds(egraph: &Graph, body: Id, inside: &[Id]) -> bool {
     let is_bounded = |i: crate::interval::Interval| i.lo > -1e30 && i.hi < 1e30;
     let rest =
-        inside.iter().map(|f| egraph[*f].data.interval).fold(crate::interval::Interval::point(1.0), |a, b| a.mul(b));
+        inside.iter().map(|f| egraph[*f].data.interval).fold(crate::interval::Interval::point(1.0), |a, b| a.times(b));
     is_bounded(egraph[body].data.interval) && !is_bounded(rest)
+}
+
+/// Whether a class is a negation.
+fn is_negated(egraph: &Graph, class: Id) -> bool {
+    egraph[class]
+        .nodes
+        .iter()
+        .any(|n| is_mul(&n.op) && n.args.iter().any(|a| egraph[*a].data.constant.is_some_and(|c| c.as_f64() < 0.0)))
+}
+
+/// Whether a class is a product with a factor, other than a number, that does not vary along some axes.
+fn sheds_factor(egraph: &Graph, class: Id, axes: AxisSet) -> bool {
+    egraph[class].nodes.iter().any(|n| {
+        is_mul(&n.op) && n.args.iter().any(|a| egraph[*a].data.constant.is_none() && !varies(egraph, *a, axes))
+    })
 }
 
 fn distribute(egraph: &mut Graph, node: &Node, out: &mut Vec<Id>) {
@@ -127,7 +144,9 @@ fn distribute(egraph: &mut Graph, node: &Node, out: &mut Vec<Id>) {
     for factors in nodes_of(egraph, node.args[0], is_mul) {
         for (i, factor) in factors.args.iter().enumerate() {
             for terms in nodes_of(egraph, *factor, is_add) {
-                if terms.args.len() > 3 || !all_vary(egraph, &terms.args, axes) {
+                let once = factors.args.iter().filter(|f| egraph.find(**f) == egraph.find(*factor)).count() == 1;
+                let sheds = terms.args.iter().any(|t| sheds_factor(egraph, *t, axes));
+                if terms.args.len() > 3 || !once || !sheds || !all_vary(egraph, &terms.args, axes) {
                     continue;
                 }
                 let mut sums = vec![];

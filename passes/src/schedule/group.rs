@@ -98,7 +98,7 @@ pub fn inline_in(terms: &Terms, id: TermId) -> Inline {
             _ => None,
         })
         .collect();
-    let columns = columns(terms, &body, axes);
+    let columns = columns(terms, &term.args, axes);
     let repeated = |t: TermId| term.axes.minus(terms.get(t).axes).minus(columns);
     inner
         .iter()
@@ -113,15 +113,23 @@ pub fn inline_in(terms: &Terms, id: TermId) -> Inline {
 }
 
 /// Axes that are innermost in every array that a body reads along the streamed axes and that has them: states can be kept as arrays along these.
+/// What a reduction inside the body binds does not count.
 fn columns(terms: &Terms, body: &[TermId], axes: AxisSet) -> AxisSet {
     let (mut last, mut elsewhere) = (AxisSet::EMPTY, AxisSet::EMPTY);
-    for id in body {
-        let term = terms.get(*id);
+    let mut seen = BTreeSet::new();
+    let mut open: Vec<(TermId, AxisSet)> = body.iter().map(|t| (*t, AxisSet::EMPTY)).collect();
+    while let Some((id, bound)) = open.pop() {
+        if !seen.insert((id, bound)) {
+            continue;
+        }
+        let term = terms.get(id);
+        let inner = reduced(&term.op).map_or(bound, |axes| bound.union(axes));
+        open.extend(term.args.iter().map(|a| (*a, inner)));
         if !matches!(term.op, TermOp::Load { .. }) || term.axes.intersect(axes).is_empty() {
             continue;
         }
         for (i, arg) in term.args.iter().enumerate() {
-            let of_arg = terms.get(*arg).axes;
+            let of_arg = terms.get(*arg).axes.minus(bound);
             if i + 1 == term.args.len() {
                 last = last.union(of_arg);
             } else {
@@ -135,8 +143,7 @@ fn columns(terms: &Terms, body: &[TermId], axes: AxisSet) -> AxisSet {
 /// The independent axes of a reduction: its free ones without those along which something computed on the spot would be repeated.
 fn independent_axes(terms: &Terms, id: TermId, inline: &Inline) -> AxisSet {
     let free = free_axes(terms, id);
-    let body = terms.reachable(&terms.get(id).args);
-    let columns = columns(terms, &body, reduced(&terms.get(id).op).unwrap_or(AxisSet::EMPTY));
+    let columns = columns(terms, &terms.get(id).args, reduced(&terms.get(id).op).unwrap_or(AxisSet::EMPTY));
     inline.iter().fold(free, |set, n| set.minus(free.minus(terms.get(*n).axes).intersect(columns)))
 }
 

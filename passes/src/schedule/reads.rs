@@ -6,9 +6,9 @@ use crate::term::{ArrayId, TermId, TermOp};
 use onefold_ir::{AxisId, AxisSet};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// For each input, in order, the number of streams: passes, and loops that only store, which run through one of its axes.
-/// An input that such a step reads at one position of every axis (a value per row) counts once altogether; elements picked by
-/// data (gathers) are no stream.
+/// For each input, in order, the number of streams: passes over one of its axes, and loops along one of its axes that only store.
+/// An input without such an axis (a query's row beside a stream of keys, a value per row) counts once altogether; elements
+/// picked by data (gathers) are no stream.
 pub fn reads(program: &FoldProgram) -> Vec<u32> {
     let mut streams: BTreeMap<usize, u32> = BTreeMap::new();
     let mut touched: BTreeSet<usize> = BTreeSet::new();
@@ -40,7 +40,8 @@ fn count(
                 count(program, body, inner, streams, touched);
             }
             Step::Pass(pass) => {
-                let (roots, axes) = pass_terms(program, pass);
+                let (roots, _) = pass_terms(program, pass);
+                let axes = pass.axes.iter().copied().collect();
                 note(program, &roots, axes, streams, touched);
             }
             Step::Store { .. } => {}
