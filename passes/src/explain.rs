@@ -103,7 +103,14 @@ fn expression(terms: &Terms, root: TermId) -> RecExpr<Node> {
 }
 
 fn chain(source: &Source, egraph: &mut Graph, terms: &Terms, from: TermId, to: TermId, name: String) -> Chain {
-    let names = Names { axes: &source.axes, inputs: &source.inputs, intermediates: &[], states: &[], anchors: &[] };
+    let names = Names {
+        axes: &source.axes,
+        inputs: &source.inputs,
+        intermediates: &[],
+        states: &[],
+        anchors: &[],
+        shared: None,
+    };
     let start = names.term(&source.terms, from);
     let (left, right) = (expression(&source.terms, from), expression(terms, to));
     let (a, b) = (egraph.add_expr(&left), egraph.add_expr(&right));
@@ -154,7 +161,14 @@ fn show(source: &Source, flat: &FlatTerm<Node>) -> String {
     }
     let mut terms = Terms::default();
     let root = build(&mut terms, flat);
-    let names = Names { axes: &source.axes, inputs: &source.inputs, intermediates: &[], states: &[], anchors: &[] };
+    let names = Names {
+        axes: &source.axes,
+        inputs: &source.inputs,
+        intermediates: &[],
+        states: &[],
+        anchors: &[],
+        shared: None,
+    };
     names.term(&terms, root)
 }
 
@@ -170,8 +184,14 @@ fn corrections(source: &Source, terms: &mut Terms, streams: &mut Streams, roots:
                 degenerate: vec![],
             })
             .collect();
-        let names =
-            Names { axes: &source.axes, inputs: &source.inputs, intermediates: &[], states: &[], anchors: &anchors };
+        let names = Names {
+            axes: &source.axes,
+            inputs: &source.inputs,
+            intermediates: &[],
+            states: &[],
+            anchors: &anchors,
+            shared: None,
+        };
         let law = match &corrected.correction {
             Correction::Linear { bodies, rows } => rows
                 .iter()

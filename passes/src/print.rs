@@ -3,6 +3,7 @@
 use crate::fold::{Anchor, ArrayDecl, State};
 use crate::term::{ArrayId, TermId, TermOp, Terms};
 use onefold_ir::{AxisDecl, AxisId, AxisSet, BinaryOp, Literal, Part};
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// Names for what terms refer to. States and anchors are empty before there are any.
@@ -18,6 +19,8 @@ pub struct Names<'a> {
     pub states: &'a [State],
     /// Anchors.
     pub anchors: &'a [Anchor],
+    /// Terms that are printed by name, because they were defined before.
+    pub shared: Option<&'a BTreeMap<TermId, String>>,
 }
 
 /// Binding strengths: sum, product, prefix, atom.
@@ -39,12 +42,20 @@ impl Names<'_> {
 
     /// A term in infix form.
     pub fn term(&self, terms: &Terms, id: TermId) -> String {
+        self.at(terms, id, 0, 1)
+    }
+
+    /// A term's definition: in infix form even if it has a name.
+    pub fn definition(&self, terms: &Terms, id: TermId) -> String {
         self.at(terms, id, 0, 0)
     }
 
     fn at(&self, terms: &Terms, id: TermId, outer: u8, depth: usize) -> String {
         if depth > 200 {
             return "...".to_owned();
+        }
+        if let (Some(name), true) = (self.shared.and_then(|s| s.get(&id)), depth > 0) {
+            return name.clone();
         }
         let term = terms.get(id);
         let arg = |i: usize, level: u8| self.at(terms, term.args[i], level, depth + 1);

@@ -1,10 +1,12 @@
 //! Fold programs as text.
 
-use crate::fold::{ArrayDecl, Carry, FoldProgram, Item, StateOp, Step, Target};
+use crate::fold::{ArrayDecl, Carry, FoldProgram, Item, Pass, StateOp, Step, Target};
 use crate::print::{literal, Names};
+use crate::schedule::is_load;
 use crate::schedule::reads::reads;
 use crate::term::TermId;
-use onefold_ir::{AxisId, Literal};
+use onefold_ir::{DType, Literal};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write};
 
 impl FoldProgram {
@@ -16,6 +18,7 @@ impl FoldProgram {
             intermediates: &self.intermediates,
             states: &self.states,
             anchors: &self.anchors,
+            shared: None,
         }
     }
 
@@ -93,15 +96,56 @@ impl FoldProgram {
             }
             Step::Pass(pass) => {
                 writeln!(f, "{indent}stream {} {{", self.names().axis_list(pass.axes.iter().copied()))?;
+                let shared = self.shared(pass);
+                let names = Names { shared: Some(&shared), ..self.names() };
+                let mut defined = BTreeSet::new();
                 for item in &pass.order {
-                    self.item(f, *item, &pass.axes, depth + 1)?;
+                    if let Item::State(id) = item {
+                        let state = &self.states[id.0 as usize];
+                        for below in self.terms.reachable(&[state.body]) {
+                            if let (Some(name), true) = (shared.get(&below), defined.insert(below)) {
+                                writeln!(f, "{indent}  {name} = {}", names.definition(&self.terms, below))?;
+                            }
+                        }
+                    }
+                    self.item(f, *item, &names, depth + 1)?;
                 }
                 writeln!(f, "{indent}}}")
             }
         }
     }
 
-    fn item(&self, f: &mut fmt::Formatter<'_>, item: Item, streamed: &[AxisId], depth: usize) -> fmt::Result {
+    /// Names for terms of some size that the bodies of a pass use more than once.
+    fn shared(&self, pass: &Pass) -> BTreeMap<TermId, String> {
+        let bodies: Vec<TermId> = pass
+            .order
+            .iter()
+            .filter_map(|item| match item {
+                Item::State(id) => Some(self.states[id.0 as usize].body),
+                Item::Anchor(_) => None,
+            })
+            .collect();
+        let mut uses: BTreeMap<TermId, u32> = BTreeMap::new();
+        for body in &bodies {
+            *uses.entry(*body).or_default() += 1;
+        }
+        for id in self.terms.reachable(&bodies) {
+            for arg in &self.terms.get(id).args {
+                *uses.entry(*arg).or_default() += 1;
+            }
+        }
+        let worth = |id: TermId| {
+            let inside = self.terms.reachable(&[id]);
+            let counts = |t: &&TermId| !is_load(&self.terms.get(**t).op) && self.terms.get(**t).dtype != DType::I64;
+            inside.iter().filter(counts).count() >= 3
+        };
+        let shared = uses.into_iter().filter(|(id, n)| *n > 1 && !is_load(&self.terms.get(*id).op) && worth(*id));
+        let taken = |name: &String| self.inputs.iter().chain(&self.intermediates).any(|a| a.name == *name);
+        let names = (0..).map(|n| format!("x{n}")).filter(|name| !taken(name));
+        shared.map(|(id, _)| id).zip(names).collect()
+    }
+
+    fn item(&self, f: &mut fmt::Formatter<'_>, item: Item, names: &Names<'_>, depth: usize) -> fmt::Result {
         let indent = "  ".repeat(depth);
         match item {
             Item::State(id) => {
@@ -118,8 +162,7 @@ impl FoldProgram {
                     StateOp::ArgMax => "argmax".to_owned(),
                     StateOp::TopK { to } => format!("topk[{}]", self.names().axis(to)),
                 };
-                let _ = streamed;
-                write!(f, "{indent}{name} = {op}({})", self.show(state.body))?;
+                write!(f, "{indent}{name} = {op}({})", names.term(&self.terms, state.body))?;
                 match self.show_carry(id.0 as usize) {
                     Some(carry) => writeln!(f, "  carry {carry}"),
                     None => writeln!(f),
