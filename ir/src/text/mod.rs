@@ -9,8 +9,8 @@ mod suggest;
 
 pub use diagnostic::{Diagnostic, Diagnostics, MAX_ERRORS};
 
-pub(crate) use lower::expand_for_builder;
 pub use lower::MacroArg;
+pub(crate) use lower::{expand_for_builder, holds};
 
 use crate::Module;
 use diagnostic::Sink;

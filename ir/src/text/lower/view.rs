@@ -198,10 +198,10 @@ impl<'a> Lowerer<'a, '_> {
                 };
                 let id = made?;
                 let name = self.b.func.axis(id).name.clone();
-                let derived = stop
-                    .is_none()
-                    .then_some(Ok(id))
-                    .unwrap_or_else(|| self.b.sliced(&name, from, *start, stop.as_ref(), *step));
+                let derived = match &stop {
+                    None => Ok(id),
+                    Some(stop) => self.b.sliced(&name, from, *start, Some(stop), *step),
+                };
                 if self.checked(derived, *span, &[])? != id {
                     let got = crate::size::show_extent(id, &self.b.func.axes);
                     self.error(

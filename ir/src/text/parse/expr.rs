@@ -132,7 +132,7 @@ impl Parser<'_, '_> {
         let kind = match token.kind {
             Kind::Int => {
                 let span = self.since(start);
-                match (self.to_i64(token, negative, span)?, negative) {
+                match (self.number_value(token, negative, span)?, negative) {
                     // An integer has no negative zero, but a float that is written as one has.
                     (0, true) => ExprKind::Float(-0.0),
                     (value, _) => ExprKind::Int(value),

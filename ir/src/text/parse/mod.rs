@@ -156,10 +156,10 @@ impl<'t> Parser<'t, '_> {
         }
         self.next();
         let span = self.since(start);
-        Ok((self.to_i64(token, negative, span)?, span))
+        Ok((self.number_value(token, negative, span)?, span))
     }
 
-    fn to_i64(&mut self, token: Token<'_>, negative: bool, span: Span) -> Parsed<i64> {
+    fn number_value(&mut self, token: Token<'_>, negative: bool, span: Span) -> Parsed<i64> {
         let magnitude: Option<i128> = token.text.parse().ok();
         let value = magnitude.map(|m| if negative { -m } else { m }).and_then(|v| i64::try_from(v).ok());
         value.ok_or_else(|| {
