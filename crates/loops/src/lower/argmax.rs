@@ -4,7 +4,7 @@ use super::carry::Move;
 use super::number::reg_elem;
 use super::pass::{Running, Tile};
 use super::reduce::Accum;
-use super::vector::Width;
+use super::vector::{Nth, Width};
 use super::{LowerError, Lowering};
 use crate::{BinOp, Cmp, Elem, Reg, Ty};
 use onefold_ir::{DType, ReduceOp};
@@ -65,7 +65,7 @@ impl Lowering<'_> {
             if let Some(live) = lower.live_here(tile.axis) {
                 hit = lower.emit.bin(BinOp::And, hit, live);
             }
-            accum.take(lower, 0, distances, Some(hit));
+            accum.take(lower, Nth::ONLY, distances, Some(hit));
             Ok(())
         })?;
         let nearest = accum.finish(self);

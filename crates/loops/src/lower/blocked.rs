@@ -5,7 +5,7 @@
 //! the loops inside are shared by all copies, and so is what depends on those loops alone.
 
 use super::reduce::Accum;
-use super::vector::Width;
+use super::vector::{Nth, Width};
 use super::{LowerError, Lowering};
 use crate::Reg;
 use onefold_ir::{AxisId, AxisSet, DType, ReduceOp};
@@ -111,8 +111,7 @@ impl<'p> Lowering<'p> {
         // With few results the inner loop is unrolled instead, for as many sums in flight.
         let unroll = if work.inner.lanes > 1 { (4 / count).clamp(1, 2) } else { 1 };
         let lanes = work.inner.lanes.max(work.outer.lanes);
-        let accums: Vec<Accum> =
-            copies.iter().map(|_| Accum::new(self, work.op, work.dtype, lanes, unroll)).collect();
+        let accums: Vec<Accum> = copies.iter().map(|_| Accum::new(self, work.op, work.dtype, lanes, unroll)).collect();
         self.reduced_loops(work, &work.reduced, unroll, &mut |lower, at| {
             let mask = work.reduced.last().and_then(|(axis, ..)| lower.live_here(*axis));
             for (copy, accum) in copies.iter().zip(&accums) {
@@ -139,11 +138,11 @@ impl<'p> Lowering<'p> {
         body: &mut super::vector::Body<'_, 'p>,
     ) -> Result<(), LowerError> {
         match left {
-            [] => body(self, 0),
+            [] => body(self, Nth::ONLY),
             [(axis, lo, hi)] if work.inner.lanes > 1 => self.vector_loop(*axis, (*lo, *hi), work.inner, unroll, body),
-            [(axis, lo, hi), rest @ ..] => self.scalar_range(*axis, (*lo, *hi), false, &mut |lower| {
-                lower.reduced_loops(work, rest, unroll, body)
-            }),
+            [(axis, lo, hi), rest @ ..] => {
+                self.scalar_range(*axis, (*lo, *hi), false, &mut |lower| lower.reduced_loops(work, rest, unroll, body))
+            }
         }
     }
 }

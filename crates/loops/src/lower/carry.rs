@@ -39,13 +39,7 @@ impl Lowering<'_> {
         })
     }
 
-    fn coefficient(
-        &mut self,
-        id: TermId,
-        dtype: DType,
-        clamp: bool,
-        running: &Running,
-    ) -> Result<Reg, LowerError> {
+    fn coefficient(&mut self, id: TermId, dtype: DType, clamp: bool, running: &Running) -> Result<Reg, LowerError> {
         let value = self.value(id)?;
         let value = self.emit.cast(self.program.terms.get(id).dtype, dtype, value);
         let anchors = self.leaves[id.0 as usize].anchors.clone();

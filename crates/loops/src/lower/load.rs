@@ -57,7 +57,8 @@ impl Lowering<'_> {
 
     fn is_clamped(&self, id: TermId) -> bool {
         let term = self.program.terms.get(id);
-        matches!(term.op, TermOp::Binary(BinaryOp::Min | BinaryOp::Max)) || term.args.iter().any(|a| self.is_clamped(*a))
+        matches!(term.op, TermOp::Binary(BinaryOp::Min | BinaryOp::Max))
+            || term.args.iter().any(|a| self.is_clamped(*a))
     }
 
     /// Neighbours or elements at equal distances.
@@ -259,13 +260,7 @@ impl Lowering<'_> {
     }
 
     /// A vector whose lanes are computed one after the other and pass through memory.
-    pub fn lane_by_lane(
-        &mut self,
-        id: TermId,
-        term: &Term,
-        axis: AxisId,
-        lanes: Lanes,
-    ) -> Result<Reg, LowerError> {
+    pub fn lane_by_lane(&mut self, id: TermId, term: &Term, axis: AxisId, lanes: Lanes) -> Result<Reg, LowerError> {
         let elem = reg_elem(term.dtype);
         let len = Count::Const(u64::from(lanes.lanes));
         let buf = self.emit.buffer("lanes", elem, BufferKind::Stack, len);

@@ -77,9 +77,7 @@ impl Lowering<'_> {
                 self.split = Some(Split { begin: range.0, end: range.1, extent: self.elements(axes) });
                 self.inner_maps(inner, &groups, range)
             }
-            Some(range) => {
-                self.split_loop(&outer, range, &mut |lower| lower.inner_maps(inner, &groups, (lo, hi)))
-            }
+            Some(range) => self.split_loop(&outer, range, &mut |lower| lower.inner_maps(inner, &groups, (lo, hi))),
         }
     }
 

@@ -72,9 +72,7 @@ impl Lowering<'_> {
             BinaryOp::Min | BinaryOp::Max => {
                 let greatest = op == BinaryOp::Max;
                 // A constant first: the instruction gives its second operand where the two are unordered.
-                let is_number = |at: usize| {
-                    matches!(self.program.terms.get(term.args[at]).op, TermOp::Literal(v) if !v.as_f64().is_nan())
-                };
+                let is_number = |at: usize| matches!(self.program.terms.get(term.args[at]).op, TermOp::Literal(v) if !v.as_f64().is_nan());
                 let instruction = if greatest { BinOp::Max } else { BinOp::Min };
                 return Ok(match (is_number(0), is_number(1)) {
                     (true, _) => self.emit.bin(instruction, a, b),

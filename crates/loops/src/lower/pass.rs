@@ -5,6 +5,7 @@ use super::emit::I64;
 use super::place::StatePlace;
 use super::plan::Plan;
 use super::scope::Seen;
+use super::state::TileResults;
 use super::{LowerError, Lowering};
 use crate::{BinOp, Reg};
 use onefold_ir::AxisId;
@@ -138,14 +139,16 @@ impl Lowering<'_> {
         let plan = Plan::of(self, pass, tile)?;
         let mut segments = plan.segments.iter();
         let mut run: Vec<StateId> = vec![];
+        let mut results = TileResults::default();
         let items = pass.order.iter().map(Some).chain([None]);
         for item in items {
             match item {
                 Some(Item::State(id)) => run.push(*id),
                 other => {
                     if !run.is_empty() {
-                        let segment = segments.next().ok_or_else(|| LowerError::internal("a run of states unplanned"))?;
-                        self.segment(&std::mem::take(&mut run), segment, tile, running)?;
+                        let segment =
+                            segments.next().ok_or_else(|| LowerError::internal("a run of states unplanned"))?;
+                        self.segment(&std::mem::take(&mut run), segment, tile, &mut results, running)?;
                     }
                     if let Some(Item::Anchor(id)) = other {
                         self.update_anchor(*id, running)?;

@@ -105,10 +105,11 @@ impl Plan {
             for id in states {
                 let state = &lower.program.states[id.0 as usize];
                 let op = reduction(state.op);
+                // What a tile's earlier segment found still holds: an anchor that the body mentions stood before both.
                 let known = |w: &Work| matches!(w, Work::Fold { op: o, body, .. } if *o == op && *body == state.body);
-                let works = &plan.segments[segment].works;
+                let mut works = plan.segments[..=segment].iter().flat_map(|s| &s.works);
                 let single = state.axes.is_empty() && !lower.is_repeated(op, state.body, state.dtype, tile);
-                if single && !works.iter().any(known) {
+                if single && !works.any(known) {
                     let fold = Work::Fold { op, dtype: state.dtype, body: state.body };
                     plan.segments[segment].works.push(fold);
                 }

@@ -2,11 +2,12 @@
 
 use super::number::{int_range, reg_elem};
 use super::scope::Bind;
-use super::vector::Width;
+use super::vector::{Nth, Width};
 use super::{LowerError, Lowering};
 use crate::{BinOp, Cmp, Elem, Expr, Fold, Number, Reg, Ty};
 use onefold_ir::{AxisId, AxisSet, BinaryOp, DType, ReduceOp};
 use onefold_passes::term::{Term, TermId, TermOp};
+use std::cell::Cell;
 
 /// Accumulators of one reduction: one register for each copy of an unrolled body.
 #[derive(Clone, Debug)]
@@ -15,8 +16,10 @@ pub struct Accum {
     dtype: DType,
     ty: Ty,
     sums: Vec<Reg>,
-    /// Of float extremes: lanes in which a NaN was seen.
-    nan: Vec<Reg>,
+    /// Of float extremes: lanes in which a NaN was seen by any copy.
+    nan: Option<Reg>,
+    /// A value whose NaN test waits for the next copy's.
+    odd: Cell<Option<Reg>>,
 }
 
 /// What a reduction gives over nothing.
@@ -38,14 +41,14 @@ impl Accum {
     /// Accumulators that have seen nothing, in so many lanes.
     pub fn new(lower: &mut Lowering<'_>, op: ReduceOp, dtype: DType, lanes: u16, copies: usize) -> Accum {
         let ty = Ty { elem: reg_elem(dtype), lanes };
-        let mut accum = Accum { op, dtype, ty, sums: vec![], nan: vec![] };
+        let mut accum = Accum { op, dtype, ty, sums: vec![], nan: None, odd: Cell::new(None) };
         let patches = ty.elem.is_float() && matches!(op, ReduceOp::Max | ReduceOp::Min);
         for _ in 0..copies.max(1) {
             accum.sums.push(lower.emit.let_(ty, "acc", Expr::Const(ty, identity(op, dtype))));
-            if patches {
-                let mask = ty.with(Elem::Bool);
-                accum.nan.push(lower.emit.let_(mask, "nan", Expr::Const(mask, Number::Int(0))));
-            }
+        }
+        if patches {
+            let mask = ty.with(Elem::Bool);
+            accum.nan = Some(lower.emit.let_(mask, "nan", Expr::Const(mask, Number::Int(0))));
         }
         accum
     }
@@ -54,14 +57,18 @@ impl Accum {
     pub fn step(
         &self,
         lower: &mut Lowering<'_>,
-        copy: usize,
+        copy: Nth,
         body: TermId,
         mask: Option<Reg>,
     ) -> Result<(), LowerError> {
         let term = lower.program.terms.get(body);
-        let acc = self.sums[copy % self.sums.len()];
+        let acc = self.sums[copy.at % self.sums.len()];
         let is_product = term.op == TermOp::Binary(BinaryOp::Mul) && lower.place_of(body).is_none();
-        if self.op == ReduceOp::Sum && self.ty.elem.is_float() && is_product && mask.is_none() && term.dtype == self.dtype
+        if self.op == ReduceOp::Sum
+            && self.ty.elem.is_float()
+            && is_product
+            && mask.is_none()
+            && term.dtype == self.dtype
         {
             let a = lower.lanes(term.args[0], self.ty.lanes)?;
             let b = lower.lanes(term.args[1], self.ty.lanes)?;
@@ -76,14 +83,24 @@ impl Accum {
     }
 
     /// Take in a value; dead lanes count as nothing.
-    pub fn take(&self, lower: &mut Lowering<'_>, copy: usize, value: Reg, mask: Option<Reg>) {
-        let at = copy % self.sums.len();
-        let acc = self.sums[at];
+    pub fn take(&self, lower: &mut Lowering<'_>, copy: Nth, value: Reg, mask: Option<Reg>) {
+        let acc = self.sums[copy.at % self.sums.len()];
         let nothing = lower.emit.constant(self.ty, identity(self.op, self.dtype));
         let value = lower.masked(mask, value, nothing);
-        if let Some(&nan) = self.nan.get(at) {
-            let unordered = lower.emit.cmp(Cmp::Uno, value, value);
-            lower.emit.assign(nan, Expr::Binary(BinOp::Or, nan, unordered));
+        if let Some(nan) = self.nan {
+            // One comparison tells whether either of two values is NaN: copies go in pairs.
+            let other = match self.odd.take() {
+                None if copy.of % 2 == 0 && copy.at % 2 == 0 => {
+                    self.odd.set(Some(value));
+                    None
+                }
+                None => Some(value),
+                other => other,
+            };
+            if let Some(other) = other {
+                let unordered = lower.emit.cmp(Cmp::Uno, other, value);
+                lower.emit.assign(nan, Expr::Binary(BinOp::Or, nan, unordered));
+            }
         }
         let op = self.instruction();
         lower.emit.assign(acc, Expr::Binary(op, value, acc));
@@ -103,11 +120,10 @@ impl Accum {
     /// The result in each lane.
     pub fn finish_lanes(&self, lower: &mut Lowering<'_>) -> Reg {
         let sum = tree(lower, self.instruction(), &self.sums);
-        if self.nan.is_empty() {
-            return lower.emit.wrap(self.dtype, sum);
+        match self.nan {
+            Some(nan) => self.patch(lower, nan, sum),
+            None => lower.emit.wrap(self.dtype, sum),
         }
-        let nan = tree(lower, BinOp::Or, &self.nan);
-        self.patch(lower, nan, sum)
     }
 
     /// The result of all lanes together.
@@ -122,10 +138,7 @@ impl Accum {
             _ => Fold::Add,
         };
         let sum = lower.emit.fold_lanes(fold, sum);
-        if self.nan.is_empty() {
-            return lower.emit.wrap(self.dtype, sum);
-        }
-        let nan = tree(lower, BinOp::Or, &self.nan);
+        let Some(nan) = self.nan else { return lower.emit.wrap(self.dtype, sum) };
         let nan = lower.emit.fold_lanes(Fold::Any, nan);
         self.patch(lower, nan, sum)
     }
@@ -159,13 +172,7 @@ pub fn combine(lower: &mut Lowering<'_>, op: ReduceOp, a: Reg, b: Reg) -> Reg {
 
 impl Lowering<'_> {
     /// A reduction inside a term, in so many lanes: loops on the spot.
-    pub fn reduce_here(
-        &mut self,
-        op: ReduceOp,
-        axes: AxisSet,
-        term: &Term,
-        lanes: u16,
-    ) -> Result<Reg, LowerError> {
+    pub fn reduce_here(&mut self, op: ReduceOp, axes: AxisSet, term: &Term, lanes: u16) -> Result<Reg, LowerError> {
         let body = term.args[0];
         let before = std::mem::replace(&mut self.first, false);
         let scope = self.scope(None);
@@ -180,7 +187,7 @@ impl Lowering<'_> {
         let lanes = if inner.is_some() { width.lanes } else { lanes };
         let accum = Accum::new(self, op, term.dtype, lanes, if inner.is_some() { unroll } else { 1 });
         let result = self.scalar_loops(&others, false, &mut |lower| match inner {
-            None => accum.step(lower, 0, body, None),
+            None => accum.step(lower, Nth::ONLY, body, None),
             Some(axis) => {
                 let (lo, hi) = (lower.emit.int(0), lower.size(axis)?);
                 lower.vector_loop(axis, (lo, hi), width, unroll, &mut |lower, copy| {

@@ -63,20 +63,20 @@ impl Lowering<'_> {
         states: &[StateId],
         segment: &Segment,
         tile: Tile,
+        results: &mut TileResults,
         running: &Running,
     ) -> Result<(), LowerError> {
         for id in &segment.contractions {
             let place = self.contract(*id, tile)?;
             self.here().places.push((*id, place));
         }
-        let mut results = TileResults::default();
         for (width, works) in self.by_width(&segment.works, tile) {
-            self.tile_loop(&works, width, tile, &mut results)?;
+            self.tile_loop(&works, width, tile, results)?;
         }
         for id in states {
             let state = &self.program.states[id.0 as usize];
             match running.place(*id)? {
-                StatePlace::Scalar(reg) => self.merge(*id, *reg, tile, &results, running)?,
+                StatePlace::Scalar(reg) => self.merge(*id, *reg, tile, results, running)?,
                 StatePlace::Best { value, at } => {
                     let greatest = results.get(ReduceOp::Max, state.body)?;
                     self.take_best(*id, (*value, *at), greatest, tile, running)?;

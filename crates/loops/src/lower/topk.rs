@@ -7,6 +7,7 @@ use super::pass::{Running, Tile};
 use super::place::StatePlace;
 use super::reduce::identity;
 use super::scope::Bind;
+use super::vector::Width;
 use super::{LowerError, Lowering};
 use crate::{BinOp, BufferKind, Cmp, Count, Elem, Expr, Fold, Number, Reg, Ty};
 use onefold_ir::{AxisId, DType, ReduceOp};
@@ -24,6 +25,19 @@ struct List {
     to: AxisId,
     filled: Reg,
     last: Reg,
+}
+
+/// Vectors that are compared before there is a branch.
+const GROUP: usize = 4;
+
+/// A list, and what is offered to it.
+#[derive(Clone, Copy)]
+struct Search {
+    body: TermId,
+    dtype: DType,
+    axis: AxisId,
+    list: List,
+    size: Reg,
 }
 
 impl Lowering<'_> {
@@ -90,13 +104,7 @@ impl Lowering<'_> {
     }
 
     /// Take a tile into a list; its greatest element is known.
-    pub fn take_top(
-        &mut self,
-        id: StateId,
-        greatest: Reg,
-        tile: Tile,
-        running: &Running,
-    ) -> Result<(), LowerError> {
+    pub fn take_top(&mut self, id: StateId, greatest: Reg, tile: Tile, running: &Running) -> Result<(), LowerError> {
         let state = &self.program.states[id.0 as usize];
         let (body, dtype) = (state.body, self.program.terms.get(state.body).dtype);
         let step = self.coefficients(id, true, running)?;
@@ -113,25 +121,66 @@ impl Lowering<'_> {
             let scope = self.scope(Some(block));
             (worth, block, self.enter(scope))
         };
+        let search = Search { body, dtype, axis: tile.axis, list, size };
         let width = self.width(&[body], tile.axis);
-        self.vector_loop(tile.axis, (tile.lo, tile.hi), width, 1, &mut |lower, _| {
-            let x = lower.lanes(body, width.lanes)?;
-            let last = lower.emit.splat(width.lanes, list.last);
-            let mut hit = lower.beats(dtype, x, last);
-            if let Some(live) = lower.live_here(tile.axis) {
-                hit = lower.emit.bin(BinOp::And, hit, live);
+        let within = std::cell::RefCell::new(vec![]);
+        self.vector_loop(tile.axis, (tile.lo, tile.hi), width, GROUP, &mut |lower, nth| {
+            let within = &mut *within.borrow_mut();
+            within.push(lower.none_beats(&search, width)?);
+            if nth.at + 1 < nth.of {
+                return Ok(());
             }
-            let hit = lower.emit.fold_lanes(Fold::Any, hit);
-            let open = lower.emit.cmp(Cmp::Lt, list.filled, size);
-            let worth = lower.emit.bin(BinOp::Or, open, hit);
-            let block = lower.emit.block();
-            let scope = lower.scope(Some(block));
-            let outside = lower.enter(scope);
-            lower.insert_lanes(body, tile.axis, dtype, list, size)?;
-            lower.enter(outside);
-            lower.emit.push_if(worth, block);
-            Ok(())
+            let all = within.drain(..).reduce(|a, b| lower.emit.bin(BinOp::And, a, b));
+            let all = all.ok_or_else(|| LowerError::internal("a group of no vectors"))?;
+            lower.where_some_beats(&search, all, &mut |lower| {
+                if nth.of == 1 {
+                    return lower.insert_lanes(&search);
+                }
+                let end = lower.position(search.axis)?;
+                let lanes = lower.emit.int(i64::from(width.lanes));
+                let end = lower.emit.add(end, lanes);
+                let all = lower.emit.int(i64::from(width.lanes) * nth.of as i64);
+                let start = lower.emit.sub(end, all);
+                lower.whole_vectors(search.axis, (start, end), width, &mut |lower, _| {
+                    let within = lower.none_beats(&search, width)?;
+                    lower.where_some_beats(&search, within, &mut |lower| lower.insert_lanes(&search))
+                })
+            })
         })?;
+        self.enter(outside);
+        self.emit.push_if(worth, block);
+        Ok(())
+    }
+
+    /// In which lanes the element does not beat the worst of a list; dead lanes do not.
+    fn none_beats(&mut self, search: &Search, width: Width) -> Result<Reg, LowerError> {
+        let x = self.lanes(search.body, width.lanes)?;
+        let last = self.emit.splat(width.lanes, search.list.last);
+        let within = self.compare(onefold_ir::CmpOp::Le, search.dtype, x, last);
+        Ok(match self.live_here(search.axis) {
+            Some(live) => {
+                let dead = self.emit.not(live);
+                self.emit.bin(BinOp::Or, within, dead)
+            }
+            None => within,
+        })
+    }
+
+    /// A branch taken if the list is not full or some lane beats its worst.
+    fn where_some_beats(
+        &mut self,
+        search: &Search,
+        within: Reg,
+        body: &mut dyn FnMut(&mut Self) -> Result<(), LowerError>,
+    ) -> Result<(), LowerError> {
+        let all = self.emit.fold_lanes(Fold::All, within);
+        let some = self.emit.not(all);
+        let open = self.emit.cmp(Cmp::Lt, search.list.filled, search.size);
+        let worth = self.emit.bin(BinOp::Or, open, some);
+        let block = self.emit.block();
+        let scope = self.scope(Some(block));
+        let outside = self.enter(scope);
+        body(self)?;
         self.enter(outside);
         self.emit.push_if(worth, block);
         Ok(())
@@ -144,18 +193,11 @@ impl Lowering<'_> {
     }
 
     /// Offer each of the current lanes to the list.
-    fn insert_lanes(
-        &mut self,
-        body: TermId,
-        axis: AxisId,
-        dtype: DType,
-        list: List,
-        size: Reg,
-    ) -> Result<(), LowerError> {
-        let Some(lanes) = self.lanes_of(axis) else {
-            let position = self.position(axis)?;
-            let x = self.value(body)?;
-            return self.insert(x, position, dtype, list, size);
+    fn insert_lanes(&mut self, search: &Search) -> Result<(), LowerError> {
+        let Some(lanes) = self.lanes_of(search.axis) else {
+            let position = self.position(search.axis)?;
+            let x = self.value(search.body)?;
+            return self.insert(x, position, search);
         };
         let lo = self.emit.int(0);
         let hi = lanes.tail.unwrap_or_else(|| self.emit.int(i64::from(lanes.lanes)));
@@ -164,16 +206,17 @@ impl Lowering<'_> {
         let outside = self.enter(scope);
         let lane = self.emit.reg(I64, "lane");
         let position = self.emit.add(lanes.base, lane);
-        self.here().binds.push((axis, Bind::Scalar(position)));
-        let x = self.value(body)?;
-        self.insert(x, position, dtype, list, size)?;
+        self.here().binds.push((search.axis, Bind::Scalar(position)));
+        let x = self.value(search.body)?;
+        self.insert(x, position, search)?;
         self.enter(outside);
         self.emit.push_for(lane, lo, hi, 1, false, block);
         Ok(())
     }
 
     /// Put an element where it belongs, if it belongs in the list: those behind move on by one, and a full list loses its last.
-    fn insert(&mut self, x: Reg, position: Reg, dtype: DType, list: List, size: Reg) -> Result<(), LowerError> {
+    fn insert(&mut self, x: Reg, position: Reg, search: &Search) -> Result<(), LowerError> {
+        let Search { dtype, list, size, .. } = *search;
         let ty = self.emit.ty(x);
         let open = self.emit.cmp(Cmp::Lt, list.filled, size);
         let beats = self.beats(dtype, x, list.last);

@@ -1,7 +1,7 @@
 //! Loops over a vectorised axis: how many lanes, unrolled copies, tails.
 
-use super::emit::I64;
 use super::cost;
+use super::emit::I64;
 use super::number::reg_elem;
 use super::scope::{Bind, Lanes, ScopeId};
 use super::{LowerError, Lowering};
@@ -18,8 +18,22 @@ pub struct Width {
     pub wide: bool,
 }
 
-/// A body of a vector loop; its argument is the number of the copy.
-pub type Body<'b, 'p> = dyn FnMut(&mut Lowering<'p>, usize) -> Result<(), LowerError> + 'b;
+/// Which of the copies of an unrolled body is at hand.
+#[derive(Clone, Copy, Debug)]
+pub struct Nth {
+    /// From 0.
+    pub at: usize,
+    /// How many there are.
+    pub of: usize,
+}
+
+impl Nth {
+    /// A body that is not unrolled.
+    pub const ONLY: Nth = Nth { at: 0, of: 1 };
+}
+
+/// A body of a vector loop.
+pub type Body<'b, 'p> = dyn FnMut(&mut Lowering<'p>, Nth) -> Result<(), LowerError> + 'b;
 
 impl Width {
     /// A loop of scalars.
@@ -183,13 +197,24 @@ impl<'p> Lowering<'p> {
     ) -> Result<(), LowerError> {
         let inner = self.scope(None);
         let outside = self.enter(inner);
-        for (copy, scope) in self.copies(axis, base, width, count, tail).into_iter().enumerate() {
+        for (at, scope) in self.copies(axis, base, width, count, tail).into_iter().enumerate() {
             self.enter(scope);
-            body(self, copy)?;
+            body(self, Nth { at, of: count })?;
             self.enter(inner);
         }
         self.enter(outside);
         Ok(())
+    }
+
+    /// A loop over positions `lo..hi` of an axis that are whole vectors.
+    pub fn whole_vectors(
+        &mut self,
+        axis: AxisId,
+        range: (Reg, Reg),
+        width: Width,
+        body: &mut Body<'_, 'p>,
+    ) -> Result<(), LowerError> {
+        self.group_loop(axis, range, width, (1, i64::from(width.lanes)), None, body)
     }
 
     /// A scalar loop over a whole axis.
