@@ -7,7 +7,7 @@ mod lowering {
 
 use lowering::check::{normal, Check, Fill, Random};
 use lowering::graph::Draft;
-use onefold_ir::{CmpOp, DType, UnaryOp};
+use onefold_ir::{BinaryOp, CmpOp, DType, ReduceOp, UnaryOp};
 use onefold_passes::term::TermId;
 use onefold_passes::Form;
 
@@ -139,5 +139,404 @@ fn infinities_and_nan_anywhere() {
                 Check { forms: &[Form::Fused], ..Check::new(&d.graph) }.run_ordered(&[4, n], &fill, "at");
             }
         }
+    }
+}
+
+#[test]
+fn positions_of_maxima() {
+    let mut d = Draft::new("i j");
+    let x = d.input("x", "i j");
+    let at = d.argmax("j", x);
+    let best = d.max("j", x);
+    d.output("at", "i", at);
+    d.output("best", "i", best);
+    let ties = |_: &str, _: usize, _: usize, r: &mut Random| (r.normal() * 4.0).round();
+    let nan = |_: &str, _: usize, _: usize, r: &mut Random| if r.unit() < 0.01 { f64::NAN } else { r.normal() };
+    let low = |_: &str, _: usize, _: usize, _: &mut Random| f64::NEG_INFINITY;
+    let fills: [&Fill<'_>; 4] = [&normal, &ties, &nan, &low];
+    for fill in fills {
+        for n in [1, 3, 4, 5, 100, 2047, 2048, 2049, 5000] {
+            Check::new(&d.graph).run(&[3, n], fill);
+        }
+    }
+}
+
+#[test]
+fn greatest_elements_of_every_type() {
+    for dtype in [DType::F32, DType::F64, DType::F16, DType::BF16, DType::I32, DType::I8, DType::U8, DType::I64] {
+        let mut d = Draft::new("i j t=4");
+        let x = d.input_of("x", dtype, "i j");
+        let (top, at) = d.topk("j", "t", x);
+        let best = d.argmax("j", x);
+        d.output("top", "i t", top);
+        d.output("at", "i t", at);
+        d.output("best", "i", best);
+        let fill = |_: &str, _: usize, _: usize, r: &mut Random| (r.unit() * 100.0).floor();
+        for n in [4, 5, 63, 2100] {
+            Check::new(&d.graph).run(&[3, n], &fill);
+        }
+    }
+}
+
+#[test]
+fn whole_rows_sorted() {
+    let mut d = Draft::new("i j t=50");
+    let x = d.input("x", "i j");
+    let (top, at) = d.topk("j", "t", x);
+    d.output("top", "i t", top);
+    d.output("at", "i t", at);
+    Check::new(&d.graph).run(&[3, 50], &|_, _, _, r| (r.normal() * 3.0).round());
+    let mut d = Draft::new("i j t=0");
+    let x = d.input("x", "i j");
+    let (top, at) = d.topk("j", "t", x);
+    d.output("top", "i t", top);
+    d.output("at", "i t", at);
+    Check::new(&d.graph).run(&[3, 50], &normal);
+}
+
+#[test]
+fn reductions_of_every_type() {
+    let float = |_: &str, _: usize, _: usize, r: &mut Random| r.normal();
+    let int = |_: &str, _: usize, _: usize, r: &mut Random| (r.unit() * 5.0).floor();
+    let bit = |_: &str, _: usize, _: usize, r: &mut Random| f64::from(u8::from(r.unit() < 0.02));
+    for dtype in DType::ALL {
+        if matches!(dtype, DType::I4 | DType::U4) {
+            continue;
+        }
+        let mut d = Draft::new("i j");
+        let x = d.input_of("x", dtype, "i j");
+        for (name, op) in
+            [("max", ReduceOp::Max), ("min", ReduceOp::Min), ("sum", ReduceOp::Sum), ("prod", ReduceOp::Prod)]
+        {
+            if dtype == DType::Bool && matches!(op, ReduceOp::Sum | ReduceOp::Prod) {
+                continue;
+            }
+            let r = d.reduce(op, "j", x);
+            d.output(name, "i", r);
+        }
+        let fill: &Fill<'_> = if dtype.is_float() {
+            &float
+        } else if dtype == DType::Bool {
+            &bit
+        } else {
+            &int
+        };
+        for n in [0, 1, 3, 4, 5, 33, 600] {
+            Check::new(&d.graph).run(&[3, n], fill);
+        }
+    }
+}
+
+#[test]
+fn casts_between_every_pair_of_types() {
+    let values =
+        [0.0, 1.0, -1.0, 0.5, 1.5, 2.5, -2.5, 200.0, -200.0, 300.0, 7e4, -7e4, 3e9, -3e9, 1e19, 1e300, f64::NAN];
+    let special = [f64::INFINITY, f64::NEG_INFINITY, 2147483520.0, -2147483648.0, 65504.0, 65520.0, 1e-7, -0.0];
+    let all: Vec<f64> = values.into_iter().chain(special).collect();
+    for from in DType::ALL {
+        for to in DType::ALL {
+            if [from, to].iter().any(|d| matches!(d, DType::I4 | DType::U4)) || from == to {
+                continue;
+            }
+            let mut d = Draft::new("j");
+            let x = d.input_of("x", from, "j");
+            let y = d.cast(x, to);
+            d.output("y", "j", y);
+            let pick = |_: &str, at: usize, _: usize, _: &mut Random| {
+                let v = all[at % all.len()];
+                if from.is_float() {
+                    v
+                } else if from == DType::Bool {
+                    f64::from(u8::from(v > 0.0))
+                } else {
+                    v.rem_euclid(120.0).floor()
+                }
+            };
+            Check { tolerance: 0.0, ..Check::new(&d.graph) }.run(&[all.len() as i64 + 2], &pick);
+        }
+    }
+}
+
+#[test]
+fn integer_arithmetic_wraps_and_never_traps() {
+    use onefold_ir::BinaryOp::{Add, And, Div, Max, Min, Mul, Or, Rem, Shl, Shr, Sub, Xor};
+    for dtype in [DType::I8, DType::U8, DType::I32, DType::I64] {
+        let mut d = Draft::new("j");
+        let (x, y) = (d.input_of("x", dtype, "j"), d.input_of("y", dtype, "j"));
+        for (n, op) in [Add, Sub, Mul, Div, Rem, Min, Max, And, Or, Xor, Shl, Shr].into_iter().enumerate() {
+            let z = d.binary(op, x, y);
+            d.output(&format!("z{n}"), "j", z);
+        }
+        for (n, op) in [CmpOp::Lt, CmpOp::Le, CmpOp::Gt, CmpOp::Ge, CmpOp::Eq, CmpOp::Ne].into_iter().enumerate() {
+            let z = d.compare(op, x, y);
+            d.output(&format!("c{n}"), "j", z);
+        }
+        if dtype != DType::U8 {
+            for (n, op) in [UnaryOp::Neg, UnaryOp::Abs].into_iter().enumerate() {
+                let z = d.unary(op, x);
+                d.output(&format!("u{n}"), "j", z);
+            }
+        }
+        let fill = |_: &str, at: usize, _: usize, r: &mut Random| match (dtype, at % 5) {
+            (DType::U8, _) => (r.unit() * 256.0).floor(),
+            (DType::I32, 0) => f64::from(i32::MIN),
+            (DType::I8, 0) => -128.0,
+            (_, 1) => -1.0,
+            (_, 2) => 0.0,
+            _ => (r.normal() * 40.0).floor().clamp(-128.0, 127.0),
+        };
+        Check::new(&d.graph).run(&[203], &fill);
+    }
+}
+
+#[test]
+fn truth_values() {
+    let mut d = Draft::new("i j");
+    let (a, b) = (d.input_of("a", DType::Bool, "i j"), d.input_of("b", DType::Bool, "j"));
+    for (n, op) in [BinaryOp::And, BinaryOp::Or, BinaryOp::Xor].into_iter().enumerate() {
+        let z = d.binary(op, a, b);
+        d.output(&format!("z{n}"), "i j", z);
+    }
+    for (n, op) in [CmpOp::Lt, CmpOp::Le, CmpOp::Gt, CmpOp::Ge, CmpOp::Eq, CmpOp::Ne].into_iter().enumerate() {
+        let z = d.compare(op, a, b);
+        d.output(&format!("c{n}"), "i j", z);
+    }
+    let not = d.unary(UnaryOp::Not, a);
+    let picked = d.select(not, b, a);
+    d.output("picked", "i j", picked);
+    let count = d.cast(picked, DType::F32);
+    let count = d.sum("j", count);
+    d.output("count", "i", count);
+    for n in [1, 4, 7, 130] {
+        Check::new(&d.graph).run(&[2, n], &|_, _, _, r| f64::from(u8::from(r.unit() < 0.5)));
+    }
+}
+
+#[test]
+fn every_function() {
+    use UnaryOp::{Abs, Erf, Exp, Exp2, Floor, Log, Log2, Neg, Round, Rsqrt, Sqrt, Tanh};
+    for dtype in [DType::F32, DType::F64] {
+        for op in [Abs, Erf, Exp, Exp2, Floor, Log, Log2, Neg, Round, Rsqrt, Sqrt, Tanh] {
+            let mut d = Draft::new("j");
+            let x = d.input_of("x", dtype, "j");
+            let y = d.unary(op, x);
+            d.output("y", "j", y);
+            let small = |_: &str, at: usize, _: usize, r: &mut Random| {
+                [0.0, -0.0, 0.5, 1.5, 2.5, f64::NAN, f64::INFINITY, f64::NEG_INFINITY]
+                    .get(at)
+                    .copied()
+                    .unwrap_or_else(|| r.normal() * 3.0)
+            };
+            Check { tolerance: 5e-7, ..Check::new(&d.graph) }.run(&[51], &small);
+        }
+    }
+}
+
+#[test]
+fn powers() {
+    let bases = [0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 0.5, 9.5, f64::INFINITY, f64::NEG_INFINITY, f64::NAN];
+    let exponents = [0.0, 1.0, -1.0, 2.0, 3.0, -3.0, 0.5, 2.5, f64::INFINITY, f64::NEG_INFINITY, f64::NAN];
+    for dtype in [DType::F32, DType::F64] {
+        let mut d = Draft::new("i=11 j=11");
+        let (x, y) = (d.input_of("x", dtype, "i"), d.input_of("y", dtype, "j"));
+        let z = d.binary(BinaryOp::Pow, x, y);
+        d.output("z", "i j", z);
+        Check::new(&d.graph).run(&[], &|name, at, _, _| if name == "x" { bases[at] } else { exponents[at] });
+    }
+}
+
+#[test]
+fn tables_are_read_at_checked_positions() {
+    let mut d = Draft::new("i n e");
+    let ids = d.input_of("ids", DType::I64, "i");
+    let table = d.declare("table", DType::F32, "n e");
+    let e = d.at("e");
+    let x = d.load(table, DType::F32, vec![ids, e], true);
+    d.output("x", "i e", x);
+    let total = d.sum("e", x);
+    d.output("total", "i", total);
+    let fill = |name: &str, _: usize, _: usize, r: &mut Random| {
+        if name == "ids" {
+            (r.unit() * 20.0).floor() - 10.0
+        } else {
+            r.normal()
+        }
+    };
+    Check::new(&d.graph).run(&[7, 10, 9], &fill);
+    Check::new(&d.graph).fails(&[7, 9, 9], &fill, onefold_loops::status::GATHER_OUT_OF_RANGE);
+    // Along the axis that is contiguous and vectorised, too.
+    let mut d = Draft::new("i n");
+    let ids = d.input_of("ids", DType::I32, "i");
+    let ids = d.cast(ids, DType::I64);
+    let table = d.declare("table", DType::F32, "n");
+    let x = d.load(table, DType::F32, vec![ids], true);
+    let y = d.exp(x);
+    d.output("y", "i", y);
+    let m = d.max("i", y);
+    d.output("m", "", m);
+    Check::new(&d.graph).run(&[21, 10], &fill);
+    Check::new(&d.graph).fails(&[21, 9], &fill, onefold_loops::status::GATHER_OUT_OF_RANGE);
+}
+
+#[test]
+fn index_terms_in_every_role() {
+    let mut d = Draft::new("i j");
+    let x = d.input("x", "i j");
+    let (i, j) = (d.at("i"), d.at("j"));
+    let (fi, fj) = (d.index(d.axis("i"), DType::F32), d.index(d.axis("j"), DType::F32));
+    let slope = d.sub(fj, fi);
+    let eighth = d.float(0.125);
+    let bias = d.mul(slope, eighth);
+    let y = d.add(x, bias);
+    d.output("bias", "i j", y);
+    let distance = d.sub(i, j);
+    let near = d.int(3);
+    let band = d.compare(CmpOp::Lt, distance, near);
+    let two = d.int(2);
+    let twice = d.mul(j, two);
+    let upper = d.compare(CmpOp::Ge, twice, i);
+    let both = d.binary(BinaryOp::And, band, upper);
+    let third = d.int(3);
+    let rest = d.binary(BinaryOp::Rem, j, third);
+    let zero = d.int(0);
+    let every = d.compare(CmpOp::Eq, rest, zero);
+    let kept = d.binary(BinaryOp::Or, both, every);
+    let none = d.float(f64::NEG_INFINITY);
+    let z = d.select(kept, x, none);
+    d.output("z", "i j", z);
+    let floats = d.cast(distance, DType::F32);
+    d.output("floats", "i j", floats);
+    let narrow = d.cast(j, DType::I8);
+    d.output("narrow", "i j", narrow);
+    d.output("position", "j", j);
+    let most = d.max("j", z);
+    d.output("most", "i", most);
+    for n in [1, 4, 5, 300] {
+        Check::new(&d.graph).run(&[5, n], &normal);
+    }
+}
+
+#[test]
+fn columns_and_transposed_operands() {
+    let mut d = Draft::new("i j");
+    let x = d.input("x", "i j");
+    let down = d.sum("i", x);
+    let most = d.max("i", x);
+    d.output("down", "j", down);
+    d.output("most", "j", most);
+    let all = d.sum("i j", x);
+    d.output("all", "", all);
+    for (i, j) in [(1, 1), (5, 7), (100, 33), (3, 700)] {
+        Check::new(&d.graph).run(&[i, j], &normal);
+    }
+    let mut d = Draft::new("i j k");
+    let (a, b) = (d.input("a", "i k"), d.input("b", "k j"));
+    let p = d.mul(a, b);
+    let c = d.sum("k", p);
+    d.output("c", "i j", c);
+    d.output("ct", "j i", c);
+    for n in [1, 4, 9, 70] {
+        Check::new(&d.graph).run(&[5, 11, n], &normal);
+    }
+}
+
+#[test]
+fn kept_states_used_by_later_loops() {
+    // out[i, d] = sum_e q[i, e] (sum_j k[j, e] v[j, d]) / sum_e q[i, e] (sum_j k[j, e])
+    for axes in ["b i j e=8 d=12", "b i j e d", "b i j e=3 d=1"] {
+        let mut d = Draft::new(axes);
+        let (q, k, v) = (d.input("q", "b i e"), d.input("k", "b j e"), d.input("v", "b j d"));
+        let kv = d.mul(k, v);
+        let state = d.sum("j", kv);
+        let total = d.sum("j", k);
+        let above = d.mul(q, state);
+        let above = d.sum("e", above);
+        let below = d.mul(q, total);
+        let below = d.sum("e", below);
+        let out = d.div(above, below);
+        d.output("out", "b i d", out);
+        let positive = |_: &str, _: usize, _: usize, r: &mut Random| r.unit() + 0.1;
+        for n in [1, 65, 200] {
+            let sizes: Vec<i64> = if axes.contains('=') { vec![2, 5, n] } else { vec![2, 5, n, 6, 9] };
+            Check::new(&d.graph).run(&sizes, &positive);
+        }
+    }
+}
+
+#[test]
+fn mean_and_variance() {
+    let mut d = Draft::new("i j");
+    let x = d.input("x", "i j");
+    let n = d.size("j", DType::F32);
+    let total = d.sum("j", x);
+    let mean = d.div(total, n);
+    let centred = d.sub(x, mean);
+    let square = d.mul(centred, centred);
+    let squares = d.sum("j", square);
+    let variance = d.div(squares, n);
+    d.output("variance", "i", variance);
+    let far = |_: &str, _: usize, _: usize, r: &mut Random| 1e4 + r.normal();
+    for n in [1, 7, 2048, 2049, 10_000] {
+        Check { tolerance: 1e-5, ..Check::new(&d.graph) }.run(&[2, n], &far);
+    }
+}
+
+#[test]
+fn half_precision() {
+    for dtype in [DType::F16, DType::BF16] {
+        let mut d = Draft::new("h i j e=20 d=20");
+        let (q, k, v) =
+            (d.input_of("q", dtype, "h i e"), d.input_of("k", dtype, "h j e"), d.input_of("v", dtype, "h j d"));
+        let (q, k, v) = (d.cast(q, DType::F32), d.cast(k, DType::F32), d.cast(v, DType::F32));
+        let p = d.mul(q, k);
+        let s = d.sum("e", p);
+        let w = d.weights("j", s);
+        let p = d.mul(w, v);
+        let o = d.sum("j", p);
+        let o = d.cast(o, dtype);
+        d.output("o", "h i d", o);
+        let tolerance = if dtype == DType::F16 { 1e-3 } else { 8e-3 };
+        Check { tolerance, ..Check::new(&d.graph) }.run(&[2, 3, 70], &normal);
+    }
+}
+
+#[test]
+fn integer_products_are_exact() {
+    let mut d = Draft::new("i j e");
+    let (q, k) = (d.input_of("q", DType::U8, "i e"), d.input_of("k", DType::I8, "j e"));
+    let (q, k) = (d.cast(q, DType::I32), d.cast(k, DType::I32));
+    let p = d.mul(q, k);
+    let s = d.sum("e", p);
+    let best = d.max("j", s);
+    d.output("s", "i j", s);
+    d.output("best", "i", best);
+    let fill = |name: &str, _: usize, _: usize, r: &mut Random| {
+        if name == "q" {
+            (r.unit() * 256.0).floor()
+        } else {
+            (r.unit() * 256.0).floor() - 128.0
+        }
+    };
+    for e in [1, 5, 64, 300] {
+        Check::new(&d.graph).run(&[3, 70, e], &fill);
+    }
+}
+
+#[test]
+fn long_sums_stay_accurate() {
+    let mut d = Draft::new("i");
+    let x = d.input("x", "i");
+    let s = d.sum("i", x);
+    d.output("s", "", s);
+    for v in [0.1, 1.0 / 3.0, 1e-3] {
+        Check { forms: &[Form::Fused], tolerance: 1e-6, ..Check::new(&d.graph) }.run(&[1 << 22], &|_, _, _, _| v);
+    }
+    let mut d = Draft::new("i d=3");
+    let (x, y) = (d.input("x", "i d"), d.input("y", "i"));
+    let p = d.mul(x, y);
+    let s = d.sum("i", p);
+    d.output("s", "d", s);
+    for v in [0.1, 1.0 / 3.0] {
+        Check { forms: &[Form::Fused], tolerance: 1e-6, ..Check::new(&d.graph) }.run(&[1 << 20], &|_, _, _, _| v);
     }
 }

@@ -161,6 +161,9 @@ impl<'a> Check<'a> {
         for form in self.forms {
             let options = Options { form: *form, ..Options::default() };
             let program = derive_terms(self.graph.clone(), &options).unwrap().program;
+            if std::env::var_os("SHOW").is_some() {
+                println!("{program}");
+            }
             let inputs = inputs(&program, sizes, fill);
             let plain = Options { form: Form::Plain, ..Options::default() };
             let reference = derive_terms(self.graph.clone(), &plain).unwrap().program;
@@ -176,6 +179,18 @@ impl<'a> Check<'a> {
                     Outcome::Failed(status) => panic!("status {status}\n{program}"),
                 }
             }
+        }
+    }
+
+    /// The call fails with a status.
+    pub fn fails(&self, sizes: &[i64], fill: &Fill<'_>, status: i32) {
+        let program = derive_terms(self.graph.clone(), &Options::default()).unwrap().program;
+        let inputs = inputs(&program, sizes, fill);
+        let target = &self.targets[0];
+        let kernel = lower(&program, target, &Schedule::choose(&program, target)).unwrap();
+        match call(&program, &kernel, sizes, &inputs) {
+            Outcome::Failed(found) => assert_eq!(found, status),
+            Outcome::Done(_) => panic!("the call did not fail\n{program}"),
         }
     }
 

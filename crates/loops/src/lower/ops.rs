@@ -131,9 +131,11 @@ impl Lowering<'_> {
         let above = self.emit.cmp(Cmp::Lt, b, limit);
         let below = self.emit.cmp(Cmp::Ge, b, zero);
         let fits = self.emit.bin(BinOp::And, above, below);
-        let amount = self.emit.select(fits, b, if op == BinaryOp::Shl { zero } else { last });
+        // Shifting a signed number right by all but one bit leaves its sign.
+        let signed = op == BinaryOp::Shr && !matches!(term.dtype, DType::U8 | DType::U4);
+        let amount = self.emit.select(fits, b, if signed { last } else { zero });
         let v = self.emit.bin(instruction, a, amount);
-        if op == BinaryOp::Shr {
+        if signed {
             return v;
         }
         let v = self.emit.wrap(term.dtype, v);

@@ -54,13 +54,7 @@ impl Accum {
     }
 
     /// Take in the value of a term at the current position.
-    pub fn step(
-        &self,
-        lower: &mut Lowering<'_>,
-        copy: Nth,
-        body: TermId,
-        mask: Option<Reg>,
-    ) -> Result<(), LowerError> {
+    pub fn step(&self, lower: &mut Lowering<'_>, copy: Nth, body: TermId, mask: Option<Reg>) -> Result<(), LowerError> {
         let term = lower.program.terms.get(body);
         let acc = self.sums[copy.at % self.sums.len()];
         let is_product = term.op == TermOp::Binary(BinaryOp::Mul) && lower.place_of(body).is_none();
