@@ -11,7 +11,7 @@ mod scalar;
 use crate::fold::FoldProgram;
 use onefold_ir::{AxisId, Extent, SizeExpr};
 
-pub use scalar::{binary, cast, convert, settle, unary};
+pub use scalar::{binary, cast, settle, unary};
 
 /// Why a program could not be run.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]

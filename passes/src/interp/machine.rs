@@ -121,7 +121,7 @@ impl<'a> Machine<'a> {
             Target::Output(n) => &program.outputs[n],
             Target::Intermediate(n) => &program.intermediates[n],
         };
-        let v = scalar::convert(program.terms.get(value).dtype, decl.dtype, self.eval(value)?);
+        let v = scalar::cast(decl.dtype, self.eval(value)?);
         let mut offset = 0;
         for axis in &decl.axes {
             let at = self.position(*axis)?;
@@ -177,7 +177,7 @@ impl<'a> Machine<'a> {
             TermOp::Wide(op) => eval::wide(*op, args[0]),
             TermOp::Binary(op) => scalar::binary(*op, term.dtype, args[0], args[1]),
             TermOp::Compare(op) => f64::from(u8::from(eval::compare(*op, args[0], args[1]))),
-            TermOp::Cast => scalar::convert(self.program.terms.get(term.args[0]).dtype, term.dtype, args[0]),
+            TermOp::Cast => scalar::cast(term.dtype, args[0]),
             TermOp::State { state, part } => {
                 let value = &self.states[state.0 as usize];
                 let mut offset = 0;

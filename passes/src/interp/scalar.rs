@@ -23,15 +23,7 @@ fn wrap(dtype: DType, v: i64) -> f64 {
     }
 }
 
-/// Conversion between dtypes: from floats to integers saturating, between integers wrapping.
-pub fn convert(from: DType, dtype: DType, v: f64) -> f64 {
-    if from.is_int() && dtype.is_int() {
-        return wrap(dtype, v as i64);
-    }
-    cast(dtype, v)
-}
-
-/// Conversion of a float to a dtype.
+/// Conversion to a dtype; to integers saturating.
 pub fn cast(dtype: DType, v: f64) -> f64 {
     let saturate = |lo: f64, hi: f64| if v.is_nan() { 0.0 } else { v.trunc().clamp(lo, hi) };
     match dtype {

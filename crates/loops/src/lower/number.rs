@@ -99,11 +99,17 @@ impl Emit {
                 self.convert(Elem::F32, rounded)
             }
             _ if to.is_int() => {
-                let x = self.convert(elem, x);
-                if from == DType::Bool {
-                    return x;
+                let ((lo, hi), (least, most)) = (int_range(to), int_range(from));
+                let mut x = x;
+                if least < lo {
+                    let bound = self.constant(ty, Number::Int(lo));
+                    x = self.bin(BinOp::Max, x, bound);
                 }
-                self.wrap(to, x)
+                if most > hi {
+                    let bound = self.constant(ty, Number::Int(hi));
+                    x = self.bin(BinOp::Min, x, bound);
+                }
+                self.convert(elem, x)
             }
             _ => self.convert(elem, x),
         }
