@@ -150,6 +150,28 @@ impl Poly {
         sum.unwrap_or(SizeExpr::Const(0))
     }
 
+    /// With axes numbered otherwise, which changes the order of terms and factors.
+    pub(crate) fn renumbered(&self, number: &impl Fn(AxisId) -> AxisId) -> Poly {
+        let both = |a: &Poly, b: &Poly| (a.renumbered(number), b.renumbered(number));
+        let atom = |atom: &Atom| match atom {
+            Atom::Axis(axis) => Atom::Axis(number(*axis)),
+            Atom::Ceil(a, b) => {
+                let (a, b) = both(a, b);
+                Atom::Ceil(a, b)
+            }
+            Atom::Exact(a, b) => {
+                let (a, b) = both(a, b);
+                Atom::Exact(a, b)
+            }
+        };
+        let term = |(factors, coefficient): (&Vec<Atom>, &i64)| {
+            let mut factors: Vec<Atom> = factors.iter().map(atom).collect();
+            factors.sort();
+            (factors, *coefficient)
+        };
+        Poly(self.0.iter().map(term).collect())
+    }
+
     /// The polynomial of an expression; `None` if a number overflows or it has too many terms.
     pub(crate) fn of(expr: &SizeExpr, axes: &[AxisDecl]) -> Option<Poly> {
         let both = |a: &SizeExpr, b: &SizeExpr| Some((Poly::of(a, axes)?, Poly::of(b, axes)?));

@@ -45,6 +45,9 @@ pub enum BuildError {
     /// A function beyond any sensible size.
     #[error("the function has more than {MAX_NODES} nodes")]
     TooLarge,
+    /// A symbolic axis that no parameter has.
+    #[error("nothing gives the size of axis `{0}`: no parameter has it")]
+    Unbound(String),
     /// A function that returns nothing.
     #[error("the function has no results")]
     NoResults,
@@ -175,6 +178,12 @@ impl FuncBuilder {
         }
         if self.func.results.is_empty() {
             return Err(BuildError::NoResults);
+        }
+        let bound: AxisSet = self.func.params.iter().flat_map(|p| p.axes.iter().copied()).collect();
+        for (n, decl) in self.func.axes.iter().enumerate() {
+            if decl.extent == crate::Extent::Symbolic && !bound.contains(AxisId(n as u8)) {
+                return Err(BuildError::Unbound(decl.name.clone()));
+            }
         }
         let mut uses = vec![0u32; self.func.nodes.len()];
         let used = self.func.nodes.iter().flat_map(|n| &n.args).chain(self.func.results.iter().map(|r| &r.node));

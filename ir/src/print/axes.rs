@@ -2,7 +2,7 @@
 
 use crate::size::{show_size, Poly};
 use crate::types::Rules;
-use crate::{AxisId, AxisSet, Extent, Func, ResultDecl};
+use crate::{AxisDecl, AxisId, AxisSet, Extent, Func, ResultDecl};
 use std::collections::BTreeMap;
 
 /// Which names say enough.
@@ -11,6 +11,10 @@ pub(super) struct AxisNames {
     params: BTreeMap<String, Vec<AxisId>>,
     /// Names to which the result types give a size, and the axis; `None` if to more than one.
     declared: BTreeMap<String, Option<AxisId>>,
+    /// All axes, the parameters' first and in their order: in that order they stand in sizes.
+    order: Vec<AxisId>,
+    /// Their declarations in that order.
+    ordered: Vec<AxisDecl>,
 }
 
 impl AxisNames {
@@ -33,7 +37,21 @@ impl AxisNames {
                     .or_insert(Some(*axis));
             }
         }
-        AxisNames { params, declared }
+        let ids = (0..func.axes.len() as u8).map(AxisId);
+        let mut order: Vec<AxisId> = vec![];
+        for axis in func.params.iter().flat_map(|p| p.axes.iter().copied()).chain(ids) {
+            if !order.contains(&axis) && usize::from(axis.0) < func.axes.len() {
+                order.push(axis);
+            }
+        }
+        let ordered = order.iter().map(|a| func.axis(*a).clone()).collect();
+        AxisNames { params, declared, order, ordered }
+    }
+
+    /// A size as text.
+    pub(super) fn show(&self, size: &Poly) -> String {
+        let number = |axis: AxisId| self.order.iter().position(|a| *a == axis).map_or(axis, |n| AxisId(n as u8));
+        show_size(&size.renumbered(&number).to_expr(), &self.ordered)
     }
 
     /// The type of the n-th parameter. A size is given once, or at each axis of a name that several share.
@@ -89,6 +107,12 @@ impl AxisNames {
         }
     }
 
+    /// Where an axis stands among several whose order has no meaning: as the parameters have it, then by name.
+    pub(super) fn rank(&self, func: &Func, axis: AxisId) -> (usize, String) {
+        let place = func.params.iter().flat_map(|p| &p.axes).position(|a| *a == axis);
+        (place.unwrap_or(usize::MAX), name(func, axis).to_string())
+    }
+
     /// Whether the name alone means this axis: it is a parameter's, or a result type says it.
     pub(super) fn is_plain(&self, func: &Func, axis: AxisId) -> bool {
         let word = name(func, axis);
@@ -103,7 +127,10 @@ impl AxisNames {
         let word = name(func, axis);
         match func.axes.get(usize::from(axis.0)).map(|d| &d.extent) {
             Some(Extent::Fixed(n)) => format!("{word}={n}"),
-            Some(Extent::Derived(expr)) => format!("{word}={}", show_size(expr, &func.axes)),
+            Some(Extent::Derived(expr)) => match Poly::of(expr, &func.axes) {
+                Some(size) => format!("{word}={}", self.show(&size)),
+                None => format!("{word}={}", show_size(expr, &func.axes)),
+            },
             _ => format!("{word}=?"),
         }
     }

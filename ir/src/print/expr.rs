@@ -2,7 +2,7 @@
 
 use super::axes::{name, product};
 use super::{show_float, Printer};
-use crate::size::{show_size, Poly};
+use crate::size::Poly;
 use crate::types::op_name;
 use crate::{AxisId, AxisSet, BinaryOp, DType, Literal, Node, NodeId, Op, UnaryOp};
 
@@ -206,7 +206,9 @@ impl Printer<'_> {
     }
 
     fn names_of(&self, axes: AxisSet) -> String {
-        let names: Vec<&str> = axes.iter().map(|a| name(self.func, a)).collect();
+        let mut axes: Vec<AxisId> = axes.iter().collect();
+        axes.sort_by_key(|a| self.axes.rank(self.func, *a));
+        let names: Vec<&str> = axes.iter().map(|a| name(self.func, *a)).collect();
         names.join(", ")
     }
 
@@ -244,7 +246,7 @@ impl Printer<'_> {
                 }
             }
         };
-        let stop = stop.map_or_else(String::new, |p| show_size(&p.to_expr(), axes));
+        let stop = stop.map_or_else(String::new, |p| self.axes.show(&p));
         let step = if step == 1 { String::new() } else { format!("..{step}") };
         let same_name = name(func, from) == name(func, to);
         let arrow = if same_name { String::new() } else { format!(" -> {}", self.axes.introduced(func, to, None)) };

@@ -190,7 +190,9 @@ impl<'t> Parser<'t, '_> {
             let statement = (token.kind == Kind::Value && matches!(self.ahead(1).kind, Kind::Mark("=" | ",")))
                 || (token.kind == Kind::Word && token.text == "return")
                 || token.kind == Kind::Mark("}");
-            if token.kind == Kind::End || (token.starts_line && (item || statement)) {
+            // A brace that ends its line ends a body, not a branch of an `if`.
+            let end_of_body = token.kind == Kind::Mark("}") && self.ahead(1).starts_line;
+            if token.kind == Kind::End || end_of_body || (token.starts_line && (item || statement)) {
                 return;
             }
             self.next();
