@@ -146,6 +146,19 @@ impl Array {
         Ok(array)
     }
 
+    /// From integers, saturated to the dtype (`bool` is not 0).
+    ///
+    /// # Errors
+    /// Their number is not that of the shape.
+    pub fn from_i64(dtype: DType, shape: &[usize], values: &[i64]) -> Result<Array, ArrayError> {
+        if dtype == DType::I64 {
+            return Array::from_slice(shape, values);
+        }
+        // Exact: every other integer type, and what saturates to it, survives the way through f64.
+        let values: Vec<f64> = values.iter().map(|v| *v as f64).collect();
+        Array::from_f64(dtype, shape, &values)
+    }
+
     /// Element type.
     pub fn dtype(&self) -> DType {
         self.dtype
@@ -194,6 +207,14 @@ impl Array {
     /// All elements as numbers.
     pub fn to_f64(&self) -> Vec<f64> {
         (0..self.len()).map(|at| get_f64(self.dtype, self.bytes(), at)).collect()
+    }
+
+    /// All elements as integers, truncated where they are not.
+    pub fn to_i64(&self) -> Vec<i64> {
+        match self.as_slice::<i64>() {
+            Some(elements) => elements.to_vec(),
+            None => self.to_f64().iter().map(|v| *v as i64).collect(),
+        }
     }
 
     /// A view of the whole.

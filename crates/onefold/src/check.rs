@@ -6,7 +6,7 @@ use crate::error::CallError;
 use crate::kernel::Compiled;
 use crate::memory::Place;
 use crate::view::{ArrayView, ArrayViewMut};
-use onefold_ir::Func;
+use onefold_ir::{bind_sizes, Func, Op};
 
 fn count(compiled: &Compiled, what: &'static str, expected: usize, found: usize) -> Result<(), CallError> {
     if expected == found {
@@ -18,8 +18,14 @@ fn count(compiled: &Compiled, what: &'static str, expected: usize, found: usize)
 /// Lengths of all axes, for inputs of these shapes.
 pub(crate) fn sizes(compiled: &Compiled, shapes: &[Vec<usize>]) -> Result<Vec<u64>, CallError> {
     count(compiled, "inputs", compiled.signature.inputs.len(), shapes.len())?;
-    let sizes = crate::sizes::bind(&compiled.func, &compiled.signature, shapes)?;
-    crate::sizes::check(&compiled.func, &sizes)?;
+    let sizes = bind_sizes(&compiled.func, shapes)?;
+    for node in &compiled.func.nodes {
+        if let Op::ArgMax(axis) = node.op {
+            if sizes[usize::from(axis.0)] == 0 {
+                return Err(CallError::EmptyArgMax { axis: compiled.func.axis(axis).name.clone() });
+            }
+        }
+    }
     Ok(sizes)
 }
 
@@ -65,9 +71,6 @@ pub(crate) fn outputs(
         let name = argument.name.clone();
         if argument.dtype != view.dtype() {
             return Err(CallError::DType { name, expected: argument.dtype, found: view.dtype() });
-        }
-        if shape.len() != view.shape().len() {
-            return Err(CallError::Rank { name, axes: argument.show_axes(), shape: view.shape().to_vec() });
         }
         if shape != view.shape() {
             return Err(CallError::OutputShape { name, expected: shape, found: view.shape().to_vec() });

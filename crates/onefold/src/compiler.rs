@@ -7,7 +7,8 @@ use crate::signature::Signature;
 use onefold_cranelift::Cranelift;
 use onefold_ir::{Constant, Func, Module, Op};
 use onefold_loops::lower::{lower, Schedule};
-use onefold_loops::Backend as CodeGenerator;
+use onefold_loops::{Backend as CodeGenerator, Target};
+use onefold_passes::fold::FoldProgram;
 use onefold_passes::saturate::Limits;
 use onefold_passes::{derive, Form, Options};
 use std::collections::BTreeMap;
@@ -65,6 +66,7 @@ pub struct Compiler {
     options: Options,
     threads: Option<usize>,
     schedule: Option<Schedule>,
+    host_listings: bool,
     cache: Arc<Mutex<BTreeMap<String, Arc<Compiled>>>>,
 }
 
@@ -109,6 +111,13 @@ impl Compiler {
         self
     }
 
+    /// Whether [`crate::inspect`] shows code for this machine's CPU. Without it listings are for x86-64 with FMA everywhere.
+    #[must_use]
+    pub fn host_listings(mut self, host: bool) -> Compiler {
+        self.host_listings = host;
+        self
+    }
+
     /// Options of the derivation.
     pub fn options(&self) -> &Options {
         &self.options
@@ -150,6 +159,16 @@ impl Compiler {
         })
     }
 
+    /// The code generator for listings: the backend's, or Cranelift's for a fixed machine.
+    pub(crate) fn listing_generator(&self) -> Result<Box<dyn CodeGenerator>, Error> {
+        Ok(if self.host_listings { Box::new(Cranelift::host()?) } else { Box::new(Cranelift::reference()?) })
+    }
+
+    /// The schedule of a program.
+    pub(crate) fn schedule_for(&self, program: &FoldProgram, target: &Target) -> Schedule {
+        self.schedule.clone().unwrap_or_else(|| Schedule::choose(program, target))
+    }
+
     fn build(&self, module: &Module, func: &Func) -> Result<Compiled, Error> {
         let signature = Signature::of(func);
         let Some(generator) = self.generator()? else {
@@ -163,7 +182,7 @@ impl Compiler {
         log::trace!("{}", derived.program);
         let start = Instant::now();
         let target = generator.target();
-        let schedule = self.schedule.clone().unwrap_or_else(|| Schedule::choose(&derived.program, &target));
+        let schedule = self.schedule_for(&derived.program, &target);
         let loops = lower(&derived.program, &target, &schedule)?;
         log::debug!("@{}: lowered in {:.2?}, {schedule}", func.name, start.elapsed());
         let start = Instant::now();

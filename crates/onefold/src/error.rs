@@ -1,7 +1,7 @@
 //! What can go wrong between a text and a kernel, and between a kernel and its results.
 
 use crate::array::ArrayError;
-use onefold_ir::{DType, Diagnostics};
+use onefold_ir::{DType, Diagnostics, SizeError};
 use onefold_loops::lower::LowerError;
 use onefold_loops::BackendError;
 use onefold_passes::PassError;
@@ -80,19 +80,9 @@ pub enum CallError {
         /// The array's.
         found: DType,
     },
-    /// Another number of axes.
-    #[error("{name} has {} axes ({axes}), but the array given has {}: {shape:?}", axes.split(", ").filter(|a| !a.is_empty()).count(), shape.len())]
-    Rank {
-        /// The input or output.
-        name: String,
-        /// Its axes.
-        axes: String,
-        /// The array's shape.
-        shape: Vec<usize>,
-    },
-    /// Sizes that do not fit, or not together.
-    #[error("{0}")]
-    Size(String),
+    /// Inputs whose sizes do not fit the function, or not each other; `topk` of more than there is.
+    #[error(transparent)]
+    Size(#[from] SizeError),
     /// An output of another shape.
     #[error("output {name} has shape {expected:?} for these inputs, but the array given has {found:?}")]
     OutputShape {
@@ -102,16 +92,6 @@ pub enum CallError {
         expected: Vec<usize>,
         /// The array's.
         found: Vec<usize>,
-    },
-    /// `topk` of more than there is.
-    #[error("topk of {k} elements along axis {axis}, which has only {size}")]
-    TooMany {
-        /// Elements asked for.
-        k: u64,
-        /// The axis.
-        axis: String,
-        /// Its length.
-        size: u64,
     },
     /// `argmax` of nothing.
     #[error("argmax along axis {axis}, which is empty")]

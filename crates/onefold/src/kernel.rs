@@ -6,7 +6,7 @@ use crate::error::CallError;
 use crate::memory::{self, Pointers};
 use crate::signature::Signature;
 use crate::view::{ArrayView, ArrayViewMut};
-use onefold_ir::{AxisId, Extent, Func, Module};
+use onefold_ir::{AxisId, Extent, Func, Module, Op};
 use onefold_loops::{scratch_bytes, status, Code};
 use onefold_runtime::{parallel_for, Scratch};
 use std::fmt;
@@ -66,6 +66,27 @@ impl Kernel {
     #[must_use]
     pub fn with_threads(&self, threads: usize) -> Kernel {
         Kernel { compiled: self.compiled.clone(), threads: threads.max(1) }
+    }
+
+    /// Names of the axes whose lengths the arrays of a call decide.
+    pub fn axes(&self) -> Vec<&str> {
+        let open = self.compiled.func.axes.iter().filter(|a| a.extent == Extent::Symbolic);
+        open.map(|a| a.name.as_str()).collect()
+    }
+
+    /// Where the elements of an input are positions along an axis (an operand of `gather`): its name, and its length if that is fixed.
+    pub fn positions_along(&self, input: usize) -> Option<(&str, Option<u64>)> {
+        let func = &self.compiled.func;
+        func.nodes.iter().find_map(|node| {
+            let Op::Gather(axis) = node.op else { return None };
+            let ids = func.node(*node.args.get(1)?);
+            if ids.op != Op::Param(input) {
+                return None;
+            }
+            let decl = func.axis(axis);
+            let fixed = if let Extent::Fixed(n) = decl.extent { Some(n) } else { None };
+            Some((decl.name.as_str(), fixed))
+        })
     }
 
     /// Bytes of machine code; 0 where an interpreter runs it.
@@ -137,7 +158,7 @@ impl Kernel {
         };
         match &self.compiled.engine {
             Engine::Reference(module) => {
-                let results = crate::reference::run(module, &self.compiled.func, inputs)?;
+                let results = crate::reference::run(module, &self.compiled.func.name, inputs)?;
                 for (view, result) in outputs.iter_mut().zip(&results) {
                     view.assign(result.bytes());
                 }
