@@ -7,6 +7,7 @@ mod axis;
 pub mod bind;
 pub mod builder;
 mod dtype;
+pub mod filetest;
 mod func;
 pub mod interp;
 mod op;

@@ -14,6 +14,7 @@ pub(crate) use lower::{expand_for_builder, holds};
 
 use crate::Module;
 use diagnostic::Sink;
+pub(crate) use suggest::nearest;
 
 /// The macros that every text may use.
 pub const PRELUDE: &str = include_str!("prelude.fold");
