@@ -253,12 +253,12 @@ fn show(expr: &SizeExpr, axes: &[AxisDecl], outer: u8) -> String {
     }
 }
 
-/// The length of an axis for a message: a number, `size(j) - 1`, or `symbolic`.
+/// The length of an axis for a message: a number, `size(j)` or `size(j) - 1`.
 pub fn show_extent(axis: AxisId, axes: &[AxisDecl]) -> String {
     match axes.get(usize::from(axis.0)).map(|decl| &decl.extent) {
         Some(Extent::Fixed(n)) => n.to_string(),
         Some(Extent::Derived(expr)) if refers_below(expr, axis) => show_size(expr, axes),
-        Some(Extent::Symbolic) => "symbolic".to_string(),
+        Some(Extent::Symbolic) => show_size(&SizeExpr::Axis(axis), axes),
         _ => "unknown".to_string(),
     }
 }

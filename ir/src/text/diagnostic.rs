@@ -81,10 +81,14 @@ impl Diagnostics {
         let config = Config::default().with_color(color).with_index_type(IndexType::Byte).with_compact(false);
         let mut report = Report::build(ReportKind::Error, (name, quoted[0].clone())).with_config(config);
         report = report.with_message(&error.message);
-        report =
-            report.with_label(Label::new((name, quoted[0].clone())).with_message(&error.label).with_color(Color::Red));
-        for (range, (_, word)) in quoted[1..].iter().zip(&error.related) {
-            report = report.with_label(Label::new((name, range.clone())).with_message(word).with_color(Color::Blue));
+        let words = std::iter::once(&error.label).chain(error.related.iter().map(|(_, word)| word));
+        let mut labels: Vec<(Range<usize>, &String, bool)> =
+            quoted.iter().cloned().zip(words).enumerate().map(|(n, (range, word))| (range, word, n == 0)).collect();
+        // In the order of the text, or the lines would be quoted in pieces.
+        labels.sort_by_key(|(range, ..)| (range.start, range.end));
+        for (range, word, is_main) in labels {
+            let tint = if is_main { Color::Red } else { Color::Blue };
+            report = report.with_label(Label::new((name, range)).with_message(word).with_color(tint));
         }
         if let Some(help) = &error.help {
             report = report.with_help(help);

@@ -18,6 +18,8 @@ pub(crate) enum Kind {
     Float,
     /// Brackets, operators and separators.
     Mark(&'static str),
+    /// What is no token; reported already.
+    Bad,
     /// The end of the text.
     End,
 }
@@ -73,6 +75,8 @@ pub(crate) fn lex<'t>(text: &'t str, sink: &mut Sink) -> Vec<Token<'t>> {
                     (shown.starts_with('%') || shown.starts_with('@')).then(|| format!("a name must follow `{shown}`"));
                 sink.error(span, format!("no token begins with `{shown}`"), "not part of the language")
                     .maybe_help(hint);
+                tokens.push(Token { kind: Kind::Bad, text: "", span, starts_line });
+                starts_line = false;
                 continue;
             }
         };

@@ -260,7 +260,8 @@ impl<'a> Lowerer<'a, '_> {
         };
         let notes: Vec<(Span, String)> = operands
             .iter()
-            .filter(|(at, _)| *at != span)
+            // Places in the prelude mean nothing to the reader.
+            .filter(|(at, _)| *at != span && !self.in_prelude())
             .map(|(at, node)| (*at, format!("this is {}", self.show_type(self.b.func.node(*node).ty))))
             .collect();
         let help = match &error {

@@ -144,10 +144,7 @@ impl<'a> Lowerer<'a, '_> {
                 let list: Vec<&str> = known.clone().collect();
                 let (span, message) = match &arg.name {
                     Some(word) => (word.span, format!("macro `{name}` has no argument `{}`", word.text)),
-                    None => (
-                        arg.value.span,
-                        format!("macro `{name}` takes {} arguments, not {}", list.len(), call.args.len()),
-                    ),
+                    None => (arg.value.span, format!("too many arguments for macro `{name}`")),
                 };
                 let help = arg.name.as_ref().and_then(|word| did_you_mean(&word.text, known, ""));
                 self.error(span, message, format!("expected: {}", list.join(", "))).maybe_help(help);

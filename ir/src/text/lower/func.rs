@@ -216,10 +216,10 @@ impl<'a> Lowerer<'a, '_> {
         let types = definition.results.as_deref();
         if let Some(types) = types.filter(|t| t.len() != returned.len() && !definition.body.broken) {
             let message = format!(
-                "`@{}` returns {} values, but its type says {}",
+                "`@{}` must return {} values, but returns {}",
                 definition.name.text,
-                returned.len(),
-                types.len()
+                types.len(),
+                returned.len()
             );
             self.error(definition.body.span, message, format!("expected {}", types.len()));
             return Err(Reported);
@@ -301,6 +301,11 @@ impl<'a> Lowerer<'a, '_> {
             },
         };
         self.checked(id, axis.name.span, &[])
+    }
+
+    /// Whether what is being evaluated stands in the prelude.
+    pub(super) fn in_prelude(&self) -> bool {
+        self.sites.iter().any(|s| s.prelude)
     }
 
     /// Reports an error where it can be seen: in the text, not in the prelude.

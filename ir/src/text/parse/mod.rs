@@ -94,6 +94,9 @@ impl<'t> Parser<'t, '_> {
     /// Reports what stands here instead of what was expected.
     fn unexpected<T>(&mut self, expected: &str) -> Parsed<T> {
         let token = self.peek();
+        if token.kind == Kind::Bad {
+            return Err(Reported);
+        }
         let found = show(token);
         self.sink.error(token.span, format!("expected {expected}, found {found}"), format!("expected {expected}"));
         Err(Reported)
