@@ -2,7 +2,7 @@
 
 use super::affine::{access, Access};
 use super::Lowering;
-use onefold_ir::{AxisId, BinaryOp, DType, UnaryOp};
+use onefold_ir::{AxisId, BinaryOp, DType, Extent, UnaryOp};
 use onefold_passes::fold::FoldProgram;
 use onefold_passes::term::{TermId, TermOp};
 
@@ -41,31 +41,49 @@ pub fn weight(program: &FoldProgram, id: TermId) -> u32 {
     }
 }
 
-impl Lowering<'_> {
-    /// The cost of the loads of some terms, an element, if an axis is vectorised.
-    pub fn access_cost(&self, roots: &[TermId], axis: AxisId) -> u32 {
-        let lanes = (self.target.vector_bytes / 4).max(1);
-        let mut cost = 0;
-        for id in self.program.terms.reachable(roots) {
-            let term = self.program.terms.get(id);
-            if !matches!(term.op, TermOp::Load { .. }) {
-                continue;
-            }
-            cost += match access(self.program, term, axis) {
-                Access::Invariant | Access::Contiguous => 1,
-                Access::Strided => lanes,
-                Access::Scattered => 3 * lanes,
-            };
+/// The cost of the loads of some terms, an element, if an axis is vectorised. Terms that are `known` cost nothing.
+pub fn access_cost(
+    program: &FoldProgram,
+    roots: &[TermId],
+    axis: AxisId,
+    lanes: u32,
+    known: &dyn Fn(TermId) -> bool,
+) -> u32 {
+    let mut cost = 0;
+    let mut seen = std::collections::HashSet::new();
+    let mut stack = roots.to_vec();
+    while let Some(id) = stack.pop() {
+        if !seen.insert(id) || known(id) {
+            continue;
         }
-        cost
+        let term = program.terms.get(id);
+        if !matches!(term.op, TermOp::Load { .. }) {
+            stack.extend(&term.args);
+            continue;
+        }
+        cost += match access(program, term, axis) {
+            Access::Invariant | Access::Contiguous => 1,
+            Access::Strided => lanes,
+            Access::Scattered => 3 * lanes,
+        };
     }
+    cost
+}
 
+/// Whether an axis is known to be shorter than a vector.
+pub fn short(program: &FoldProgram, axis: AxisId, lanes: u32) -> bool {
+    matches!(program.axes[axis.0 as usize].extent, Extent::Fixed(n) if n < u64::from(lanes))
+}
+
+impl Lowering<'_> {
     /// The axis along which some terms are best vectorised: the cheapest loads; among equals the first. Axes known to be
     /// shorter than a vector come last.
     pub fn best_axis(&self, roots: &[TermId], axes: &[AxisId]) -> Option<AxisId> {
-        let lanes = u64::from(self.target.vector_bytes / 4);
-        let short = |axis: AxisId| self.extent(axis).fixed.is_some_and(|n| n < lanes);
-        axes.iter().copied().min_by_key(|axis| (short(*axis), self.access_cost(roots, *axis)))
+        let lanes = (self.target.vector_bytes / 4).max(1);
+        let known = |id: TermId| self.place_of(id).is_some();
+        axes.iter().copied().min_by_key(|axis| {
+            (short(self.program, *axis, lanes), access_cost(self.program, roots, *axis, lanes, &known))
+        })
     }
 
     /// Instructions of all operators below some terms that vary along an axis.

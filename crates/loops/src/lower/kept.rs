@@ -10,7 +10,7 @@ use super::reduce::{combine, identity};
 use super::scope::Bind;
 use super::state::reduction;
 use super::vector::Width;
-use super::{LowerError, Lowering};
+use super::{nest, LowerError, Lowering};
 use crate::{BinOp, BufferKind, Cmp, Count, Reg, Ty};
 use onefold_ir::{AxisId, AxisSet, ReduceOp};
 use onefold_passes::fold::{Pass, StateId, StateOp};
@@ -34,7 +34,7 @@ impl Lowering<'_> {
         axes.push(row);
         let lanes = u64::from(self.target.vector_bytes / 4).max(1);
         let elem = reg_elem(dtype);
-        let (len, strides) = self.padded(&axes, lanes)?;
+        let (len, total, strides) = self.padded(&axes, lanes)?;
         let kind = match len {
             Count::Const(n) if n <= STACK_ELEMENTS => BufferKind::Stack,
             _ => BufferKind::Scratch,
@@ -44,7 +44,7 @@ impl Lowering<'_> {
         let buf = self.emit.buffer(&name, elem, kind, len.clone());
         let low = compensated.then(|| self.emit.buffer(&format!("{name}_low"), elem, kind, len.clone()));
         let before = shared.then(|| self.emit.buffer(&format!("{name}_before"), elem, kind, len));
-        let array = ArrayPlace { buf, low, before, axes, strides };
+        let array = ArrayPlace { buf, low, before, axes, strides, total };
         let nothing = identity(op, dtype);
         self.each_element(&array, &mut |lower, offset, lanes| {
             let ty = Ty { elem, lanes };
@@ -59,35 +59,40 @@ impl Lowering<'_> {
         Ok(array)
     }
 
-    /// Number of elements and strides of an array whose rows are padded to whole vectors.
-    fn padded(&mut self, axes: &[AxisId], lanes: u64) -> Result<(Count, Vec<Reg>), LowerError> {
+    /// Number of elements (as the kernel's sizes give it, and in a register) and strides of an array whose rows are padded
+    /// to whole vectors.
+    fn padded(&mut self, axes: &[AxisId], lanes: u64) -> Result<(Count, Reg, Vec<Reg>), LowerError> {
         let (row, others) = axes.split_last().ok_or_else(|| LowerError::internal("no kept axis"))?;
-        let (count, stride) = match self.extent(*row).fixed {
-            Some(n) => {
-                let n = n.next_multiple_of(lanes);
-                (Count::Const(n), self.emit.int(n as i64))
-            }
-            None => {
-                let vectors = Count::DivCeil(Box::new(self.extent(*row).count.clone()), Box::new(Count::Const(lanes)));
-                let size = self.size(*row)?;
-                let (more, mask) = (self.emit.int(lanes as i64 - 1), self.emit.int(-(lanes as i64)));
-                let up = self.emit.add(size, more);
-                let whole = self.emit.bin(BinOp::And, up, mask);
-                (Count::Mul(Box::new(vectors), Box::new(Count::Const(lanes))), whole)
-            }
-        };
-        let mut strides = vec![self.emit.int(1)];
-        let mut next = stride;
-        for axis in others.iter().rev() {
-            strides.insert(0, next);
-            next = self.product(next, *axis)?;
+        let (mut len, mut total) = self.kept_length(*row)?;
+        if let Count::Const(n) = len {
+            len = Count::Const(n.next_multiple_of(lanes));
+            total = self.emit.int(n.next_multiple_of(lanes) as i64);
+        } else {
+            let vectors = Count::DivCeil(Box::new(len), Box::new(Count::Const(lanes)));
+            len = Count::Mul(Box::new(vectors), Box::new(Count::Const(lanes)));
+            let (more, mask) = (self.emit.int(lanes as i64 - 1), self.emit.int(-(lanes as i64)));
+            let up = self.emit.add(total, more);
+            total = self.emit.bin(BinOp::And, up, mask);
         }
-        let len = match (self.elements(others), count) {
-            (Count::Const(a), Count::Const(b)) => Count::Const(a.saturating_mul(b)),
-            (Count::Const(1), count) => count,
-            (a, b) => Count::Mul(Box::new(a), Box::new(b)),
-        };
-        Ok((len, strides))
+        let mut strides = vec![self.emit.int(1)];
+        for axis in others.iter().rev() {
+            strides.insert(0, total);
+            let (count, size) = self.kept_length(*axis)?;
+            total = self.emit.mul(total, size);
+            len = match (len, count) {
+                (Count::Const(a), Count::Const(b)) => Count::Const(a.saturating_mul(b)),
+                (a, b) => Count::Mul(Box::new(a), Box::new(b)),
+            };
+        }
+        Ok((len, total, strides))
+    }
+
+    /// Length of an array along a kept axis: of the axis or, if it is taken in blocks, of a block.
+    fn kept_length(&mut self, axis: AxisId) -> Result<(Count, Reg), LowerError> {
+        if self.block_of(axis).is_some() {
+            return Ok((Count::Const(nest::BLOCK), self.emit.int(nest::BLOCK as i64)));
+        }
+        Ok((self.extent(axis).count.clone(), self.size(axis)?))
     }
 
     /// All elements of an array, padding included, in whole vectors: offset and number of lanes.
@@ -103,17 +108,6 @@ impl Lowering<'_> {
             crate::Elem::I64 | crate::Elem::Bool => 1,
             _ => lanes,
         };
-        let mut total = array.strides.first().copied().unwrap_or_else(|| self.emit.int(1));
-        match &array.axes[..] {
-            [row] => {
-                total = self.size(*row)?;
-                let (more, mask) = (self.emit.int(i64::from(lanes) - 1), self.emit.int(-i64::from(lanes)));
-                total = self.emit.add(total, more);
-                total = self.emit.bin(BinOp::And, total, mask);
-            }
-            [first, ..] => total = self.product(total, *first)?,
-            [] => {}
-        }
         let zero = self.emit.int(0);
         let block = self.emit.block();
         let scope = self.scope(Some(block));
@@ -121,7 +115,7 @@ impl Lowering<'_> {
         let var = self.emit.reg(I64, "at");
         body(self, var, lanes)?;
         self.enter(outside);
-        self.emit.push_for(var, zero, total, u64::from(lanes), false, block);
+        self.emit.push_for(var, zero, array.total, u64::from(lanes), false, block);
         Ok(())
     }
 
@@ -154,10 +148,10 @@ impl Lowering<'_> {
             outer,
             hides: AxisSet::EMPTY,
         };
-        let (zero, size) = (self.emit.int(0), self.size(*row)?);
+        let range = self.range(*row)?;
         let count = if along_tile { self.schedule.side } else { self.schedule.block };
         self.scalar_loops(others, false, &mut |lower| {
-            lower.blocked(&work, (zero, size), count as usize, &mut |lower, result| {
+            lower.blocked(&work, range, count as usize, &mut |lower, result| {
                 lower.merge_elements(id, array, op, result, &step, running)
             })
         })

@@ -1,67 +1,19 @@
 //! Loops that only store, and stores.
 
-use super::emit::I64;
+use super::nest::Dim;
 use super::number::reg_elem;
 use super::scope::Bind;
 use super::vector::Width;
 use super::{LowerError, Lowering};
-use crate::{BinOp, Reg, Split, Stmt};
+use crate::{Reg, Split, Stmt};
 use onefold_ir::AxisId;
-use onefold_passes::fold::{ArrayDecl, Step, Target};
+use onefold_passes::fold::{ArrayDecl, Target};
 use onefold_passes::term::{ArrayId, TermId, TermOp};
 
 /// Where to, and what.
 pub type Store = (Target, TermId);
 
-/// The stores of a body that consists of nothing else.
-pub fn stores(body: &[Step]) -> Option<Vec<Store>> {
-    body.iter()
-        .map(|step| match step {
-            Step::Store { target, value } => Some((*target, *value)),
-            _ => None,
-        })
-        .collect()
-}
-
 impl Lowering<'_> {
-    /// The program's only outermost loop: calls may share its iterations.
-    pub fn outermost(&mut self, axes: &[AxisId], body: &[Step]) -> Result<(), LowerError> {
-        let (begin, end) = (self.emit.reg(I64, "begin"), self.emit.reg(I64, "end"));
-        if let Some(stores) = stores(body) {
-            return self.map(axes, &stores, Some((begin, end)));
-        }
-        self.split_loop(axes, (begin, end), &mut |lower| lower.steps(body))
-    }
-
-    /// One loop over all positions along some axes, of which this call runs its share.
-    fn split_loop(
-        &mut self,
-        axes: &[AxisId],
-        (begin, end): (Reg, Reg),
-        body: &mut dyn FnMut(&mut Self) -> Result<(), LowerError>,
-    ) -> Result<(), LowerError> {
-        self.split = Some(Split { begin, end, extent: self.elements(axes) });
-        let block = self.emit.block();
-        let scope = self.scope(Some(block));
-        let outside = self.enter(scope);
-        let name = if axes.len() == 1 { self.axis_name(axes[0]).to_owned() } else { "at".to_owned() };
-        let var = self.emit.reg(I64, &name);
-        let mut rest = var;
-        for (n, axis) in axes.iter().enumerate().rev() {
-            let mut position = rest;
-            if n > 0 {
-                let size = self.size(*axis)?;
-                position = self.emit.bin(BinOp::Rem, rest, size);
-                rest = self.emit.bin(BinOp::Div, rest, size);
-            }
-            self.here().binds.push((*axis, Bind::Scalar(position)));
-        }
-        body(self)?;
-        self.enter(outside);
-        self.emit.push_for(var, begin, end, 1, true, block);
-        Ok(())
-    }
-
     /// Stores at every position along some axes, vectorised along the axis in which the stored arrays are contiguous.
     pub fn map(&mut self, axes: &[AxisId], stores: &[Store], split: Option<(Reg, Reg)>) -> Result<(), LowerError> {
         let last = |target: &Target| self.target_decl(*target).axes.last().copied();
@@ -69,15 +21,17 @@ impl Lowering<'_> {
         let inner = inner.or(axes.last().copied()).ok_or_else(|| LowerError::internal("a loop over no axes"))?;
         let outer: Vec<AxisId> = axes.iter().copied().filter(|a| *a != inner).collect();
         let groups = self.groups(stores, inner);
-        let lo = self.emit.int(0);
-        let hi = self.size(inner)?;
+        let (lo, hi) = self.range(inner)?;
         match split {
             None => self.scalar_loops(&outer, false, &mut |lower| lower.inner_maps(inner, &groups, (lo, hi))),
             Some(range) if outer.is_empty() => {
                 self.split = Some(Split { begin: range.0, end: range.1, extent: self.elements(axes) });
                 self.inner_maps(inner, &groups, range)
             }
-            Some(range) => self.split_loop(&outer, range, &mut |lower| lower.inner_maps(inner, &groups, (lo, hi))),
+            Some(range) => {
+                let dims: Vec<Dim> = outer.iter().map(|a| Dim::Axis(*a)).collect();
+                self.split_loop(&dims, range, &mut |lower| lower.inner_maps(inner, &groups, (lo, hi)))
+            }
         }
     }
 

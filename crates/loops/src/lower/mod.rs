@@ -18,6 +18,7 @@ mod functions;
 mod kept;
 mod load;
 mod map;
+mod nest;
 mod number;
 mod ops;
 mod pass;
@@ -37,7 +38,7 @@ pub use schedule::Schedule;
 use crate::{BufId, BufferKind, Kernel, Reg, SizeParam, Split, Target};
 use emit::{Emit, I64};
 use onefold_ir::{AxisId, Extent};
-use onefold_passes::fold::{ArrayDecl, FoldProgram, Step};
+use onefold_passes::fold::{ArrayDecl, FoldProgram};
 use scope::{Leaves, Scope, ScopeId};
 use size::Length;
 use std::collections::HashMap;
@@ -99,6 +100,8 @@ pub(crate) struct Lowering<'p> {
 /// # Errors
 /// The program uses what kernels do not support yet, or is malformed.
 pub fn lower(program: &FoldProgram, target: &Target, schedule: &Schedule) -> Result<Kernel, LowerError> {
+    let (program, tree) = nest::nest(program, (target.vector_bytes / 4).max(1));
+    let program = &program;
     let mut emit = Emit::default();
     let root = emit.block();
     emit.enter(root);
@@ -130,9 +133,9 @@ pub fn lower(program: &FoldProgram, target: &Target, schedule: &Schedule) -> Res
     lowering.inputs = lowering.arrays(&program.inputs, BufferKind::Input)?;
     lowering.outputs = lowering.arrays(&program.outputs, BufferKind::Output)?;
     lowering.intermediates = lowering.arrays(&program.intermediates, BufferKind::Scratch)?;
-    match &program.body[..] {
-        [Step::Loop { axes, body }] => lowering.outermost(axes, body)?,
-        steps => lowering.steps(steps)?,
+    match &tree[..] {
+        [node] => lowering.outermost(node)?,
+        nodes => lowering.nodes(nodes)?,
     }
     let body = lowering.emit.take(root);
     let Lowering { emit, sizes, split, .. } = lowering;
@@ -147,20 +150,5 @@ impl Lowering<'_> {
             buffers.push(self.emit.buffer(&decl.name, number::mem_elem(decl.dtype)?, kind, len));
         }
         Ok(buffers)
-    }
-
-    /// Steps in order, at the current position.
-    fn steps(&mut self, steps: &[Step]) -> Result<(), LowerError> {
-        for step in steps {
-            match step {
-                Step::Loop { axes, body } => match map::stores(body) {
-                    Some(stores) => self.map(axes, &stores, None)?,
-                    None => self.scalar_loops(axes, false, &mut |lower| lower.steps(body))?,
-                },
-                Step::Pass(pass) => self.pass(pass)?,
-                Step::Store { target, value } => self.store(*target, *value)?,
-            }
-        }
-        Ok(())
     }
 }

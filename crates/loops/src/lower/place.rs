@@ -40,6 +40,8 @@ pub struct ArrayPlace {
     pub axes: Vec<AxisId>,
     /// Distance of neighbours along each.
     pub strides: Vec<Reg>,
+    /// Number of elements, padding included.
+    pub total: Reg,
 }
 
 impl Lowering<'_> {
@@ -116,7 +118,11 @@ impl Lowering<'_> {
     pub fn array_offset(&mut self, axes: &[AxisId], strides: &[Reg]) -> Result<Reg, LowerError> {
         let mut offset = self.emit.int(0);
         for (axis, stride) in axes.iter().zip(strides) {
-            let position = self.position(*axis)?;
+            let mut position = self.position(*axis)?;
+            // An array along a block begins where the block does.
+            if let Some((lo, _)) = self.block_of(*axis) {
+                position = self.emit.sub(position, lo);
+            }
             let part = self.emit.mul(position, *stride);
             offset = self.emit.add(offset, part);
         }

@@ -88,6 +88,8 @@ pub struct Scope {
     pub anchors: Vec<(AnchorId, AnchorRegs)>,
     pub seen: Option<Seen>,
     pub places: Vec<(TermId, Place)>,
+    /// Axes restricted to a block of positions `lo..hi`.
+    pub ranges: Vec<(AxisId, Reg, Reg)>,
     /// By term, mode and the copy (see [`Lowering::copy_above`]) that the value belongs to.
     pub memo: HashMap<(TermId, Mode, Option<ScopeId>), Reg>,
 }
@@ -105,6 +107,7 @@ impl Scope {
             anchors: vec![],
             seen: None,
             places: vec![],
+            ranges: vec![],
             memo: HashMap::new(),
         }
     }

@@ -224,8 +224,8 @@ impl<'p> Lowering<'p> {
         parallel: bool,
         body: &mut dyn FnMut(&mut Self) -> Result<(), LowerError>,
     ) -> Result<(), LowerError> {
-        let (lo, hi) = (self.emit.int(0), self.size(axis)?);
-        self.scalar_range(axis, (lo, hi), parallel, body)
+        let range = self.range(axis)?;
+        self.scalar_range(axis, range, parallel, body)
     }
 
     /// A scalar loop over positions `lo..hi` of an axis.
