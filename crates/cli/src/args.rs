@@ -273,7 +273,7 @@ pub struct Bench {
     /// How far passes are fused; all compares the forms.
     #[arg(long, value_enum, default_value = "fused")]
     pub form: FormArg,
-    /// Functions of the same file, run one after the other on each other's results, to compare with (in form plain).
+    /// Functions of the same file, run one after the other on each other's results, to compare with.
     #[arg(long = "then", value_name = "FUNC,FUNC,…", value_delimiter = ',')]
     pub chain: Vec<String>,
     /// What runs it.

@@ -4,6 +4,7 @@ use crate::array::{Array, ArrayError};
 use crate::error::Error;
 use crate::kernel::{Compiled, Engine, Kernel};
 use crate::signature::Signature;
+use crate::work::Traffic;
 use onefold_cranelift::Cranelift;
 use onefold_ir::{Constant, Func, Module, Op};
 use onefold_loops::lower::{lower, Schedule};
@@ -174,7 +175,8 @@ impl Compiler {
         let Some(generator) = self.generator()? else {
             let mut alone = module.clone();
             alone.funcs.retain(|f| f.name == func.name);
-            return Ok(Compiled { signature, func: func.clone(), engine: Engine::Reference(alone), warnings: vec![] });
+            let engine = Engine::Reference(alone);
+            return Ok(Compiled { signature, func: func.clone(), engine, traffic: None, warnings: vec![] });
         };
         let start = Instant::now();
         let derived = derive(module, func, &self.options)?;
@@ -191,7 +193,8 @@ impl Compiler {
         let constants: Result<Vec<Array>, Error> =
             derived.source.constants.iter().map(|k| constant(&module.constants[*k])).collect();
         let engine = Engine::Code { code, loops, constants: constants? };
-        Ok(Compiled { signature, func: func.clone(), engine, warnings: derived.warnings })
+        let traffic = Some(Traffic::of(derived.program));
+        Ok(Compiled { signature, func: func.clone(), engine, traffic, warnings: derived.warnings })
     }
 
     /// Everything that a kernel depends on, as text: equal texts are equal kernels.

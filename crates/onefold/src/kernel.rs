@@ -6,6 +6,7 @@ use crate::error::CallError;
 use crate::memory::{self, Pointers};
 use crate::signature::Signature;
 use crate::view::{ArrayView, ArrayViewMut};
+use crate::work::{Traffic, Work};
 use onefold_ir::{AxisId, Extent, Func, Module, Op};
 use onefold_loops::{scratch_bytes, status, Code};
 use onefold_runtime::{parallel_for, Scratch};
@@ -24,6 +25,8 @@ pub(crate) struct Compiled {
     pub(crate) signature: Signature,
     pub(crate) func: Func,
     pub(crate) engine: Engine,
+    /// What it moves; `None` for the interpreter.
+    pub(crate) traffic: Option<Traffic>,
     pub(crate) warnings: Vec<String>,
 }
 
@@ -106,6 +109,20 @@ impl Kernel {
         let Engine::Code { loops, .. } = &self.compiled.engine else { return Ok(0) };
         let symbolic = symbolic(&self.compiled.func, &sizes)?;
         scratch_bytes(loops, &symbolic).ok_or_else(|| overflow("scratch memory"))
+    }
+
+    /// What a call on arrays of these shapes moves and computes; nothing is known of it where the interpreter runs it.
+    ///
+    /// # Errors
+    /// The shapes do not fit the function or each other.
+    pub fn work(&self, shapes: &[Vec<usize>]) -> Result<Option<Work>, CallError> {
+        let sizes = check::sizes(&self.compiled, shapes)?;
+        let Some(traffic) = &self.compiled.traffic else { return Ok(None) };
+        let (read, written) = traffic
+            .bytes(&symbolic(&self.compiled.func, &sizes)?)
+            .ok_or_else(|| overflow("the number of bytes moved"))?;
+        let flops = crate::work::flops(&self.compiled.func, &sizes);
+        Ok(Some(Work { bytes: read.saturating_add(written), written, flops }))
     }
 
     /// The shapes of the results for inputs of these shapes.

@@ -11,6 +11,7 @@ mod memory;
 mod reference;
 mod signature;
 mod view;
+mod work;
 
 pub use array::{Array, ArrayError};
 pub use compiler::{choose, Backend, Compiler};
@@ -24,3 +25,4 @@ pub use onefold_passes::Form;
 pub use reference::evaluate;
 pub use signature::{Argument, Axis, AxisSize, Signature};
 pub use view::{ArrayView, ArrayViewMut};
+pub use work::Work;
