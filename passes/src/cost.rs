@@ -4,7 +4,7 @@
 //! what makes hoisted forms cheaper than those they came from.
 
 use crate::derive::Correction;
-use crate::streams::{reduced, Streams};
+use crate::streams::{reduced, Corrected, Streams};
 use crate::term::{TermId, TermOp, Terms, WideOp};
 use onefold_ir::{AxisDecl, AxisSet, BinaryOp, Extent, UnaryOp};
 use std::collections::HashMap;
@@ -68,12 +68,15 @@ impl CostModel {
     }
 }
 
-/// What a correction adds for each element: the further sums of its basis, or the movement of an ordered selection.
-fn burden(correction: &Correction) -> f64 {
-    match correction {
+/// What a correction adds for each element: the further sums of its basis, or the movement of an ordered selection; and what each further
+/// anchor costs to follow (a division that waits until after the pass needs none).
+fn burden(corrected: &Corrected) -> f64 {
+    let anchors = corrected.anchors.len().saturating_sub(1) as f64;
+    let states = match &corrected.correction {
         Correction::Linear { bodies, .. } => 3.0 * (bodies.len() - 1) as f64,
         Correction::Shift(_) | Correction::Scale(_) => 4.0,
-    }
+    };
+    states + 2.0 * anchors
 }
 
 /// Operations of one evaluation, in units of an addition.

@@ -191,6 +191,7 @@ fn corrections(source: &Source, terms: &mut Terms, streams: &mut Streams, roots:
             states: &[],
             anchors: &anchors,
             shared: None,
+            law: false,
         };
         let law = match &corrected.correction {
             Correction::Linear { bodies, rows } => rows

@@ -21,6 +21,8 @@ pub struct Names<'a> {
     pub anchors: &'a [Anchor],
     /// Terms that are printed by name, because they were defined before.
     pub shared: Option<&'a BTreeMap<TermId, String>>,
+    /// Whether a law of correction is printed: anchors are then called `old` and `new`, and every operation is in parentheses.
+    pub law: bool,
 }
 
 /// Binding strengths: sum, product, prefix, atom.
@@ -95,7 +97,7 @@ impl Names<'_> {
             TermOp::Anchor(a) => (self.anchor(*a, ""), ATOM),
             TermOp::AnchorOld(a) => (self.anchor(*a, "'"), ATOM),
         };
-        if level < outer {
+        if level < outer || (self.law && level < ATOM && depth > 0) {
             format!("({text})")
         } else {
             text
@@ -103,6 +105,11 @@ impl Names<'_> {
     }
 
     fn anchor(&self, id: crate::fold::AnchorId, mark: &str) -> String {
+        if self.law {
+            let age = if mark.is_empty() { "new" } else { "old" };
+            let name = self.anchors.get(id.0 as usize).map_or("?", |a| &a.name);
+            return if self.anchors.len() == 1 { age.to_owned() } else { format!("{age}.{name}") };
+        }
         format!("{}{mark}", self.anchors.get(id.0 as usize).map_or("?", |a| &a.name))
     }
 

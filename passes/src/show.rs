@@ -1,6 +1,6 @@
 //! Fold programs as text.
 
-use crate::fold::{ArrayDecl, Carry, FoldProgram, Item, Pass, StateOp, Step, Target};
+use crate::fold::{ArrayDecl, Carry, FoldProgram, Item, Pass, StateId, StateOp, Step, Target};
 use crate::print::{literal, Names};
 use crate::schedule::is_load;
 use crate::schedule::reads::reads;
@@ -19,12 +19,36 @@ impl FoldProgram {
             states: &self.states,
             anchors: &self.anchors,
             shared: None,
+            law: false,
         }
     }
 
     /// A term in infix form.
     pub fn show(&self, id: TermId) -> String {
         self.names().term(&self.terms, id)
+    }
+
+    /// The law by which a state follows its anchors, in words that do not depend on names: `exp((old - new))` for a factor; a
+    /// combination of states where there are several.
+    pub fn show_correction(&self, state: usize) -> Option<String> {
+        let state_of = &self.states[state];
+        let names = Names { law: true, ..self.names() };
+        match &state_of.carry {
+            Carry::Keep => None,
+            Carry::Shift(c) | Carry::Scale(c) => Some(names.term(&self.terms, *c)),
+            Carry::Linear(row) => {
+                let alone = row.len() == 1 && row[0].1 .0 as usize == state;
+                let part = |(c, s): &(TermId, StateId)| {
+                    let c = names.term(&self.terms, *c);
+                    if alone {
+                        c
+                    } else {
+                        format!("({} * {c})", self.states[s.0 as usize].name)
+                    }
+                };
+                Some(row.iter().map(part).collect::<Vec<_>>().join(" + "))
+            }
+        }
     }
 
     /// The value of a carry as people write it: `exp(old - new)` and the like, one string for each coefficient.

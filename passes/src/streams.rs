@@ -78,8 +78,8 @@ impl Streams {
     }
 
     /// The correction of a term whose stream number is known already.
-    pub fn known_correction(&self, id: TermId) -> Option<&Correction> {
-        self.corrected.get(&id)?.as_ref().map(|c| &c.correction)
+    pub fn known_correction(&self, id: TermId) -> Option<&Corrected> {
+        self.corrected.get(&id)?.as_ref()
     }
 
     fn compute(&mut self, terms: &mut Terms, id: TermId) -> Levels {

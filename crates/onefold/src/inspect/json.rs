@@ -131,7 +131,7 @@ fn state(program: &FoldProgram, item: Item) -> Option<Value> {
     if !state.axes.is_empty() {
         value["axes"] = json!(axis_names(program, state.axes.iter().copied()));
     }
-    if let Some(correction) = program.show_carry(id.0 as usize) {
+    if let Some(correction) = program.show_correction(id.0 as usize) {
         value["correction"] = json!(correction);
     }
     Some(value)
