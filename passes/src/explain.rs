@@ -103,14 +103,7 @@ fn expression(terms: &Terms, root: TermId) -> RecExpr<Node> {
 }
 
 fn chain(source: &Source, egraph: &mut Graph, terms: &Terms, from: TermId, to: TermId, name: String) -> Chain {
-    let names = Names {
-        axes: &source.axes,
-        inputs: &source.inputs,
-        intermediates: &[],
-        states: &[],
-        anchors: &[],
-        shared: None,
-    };
+    let names = Names::of(&source.axes, &source.inputs);
     let start = names.term(&source.terms, from);
     let (left, right) = (expression(&source.terms, from), expression(terms, to));
     let (a, b) = (egraph.add_expr(&left), egraph.add_expr(&right));
@@ -161,14 +154,7 @@ fn show(source: &Source, flat: &FlatTerm<Node>) -> String {
     }
     let mut terms = Terms::default();
     let root = build(&mut terms, flat);
-    let names = Names {
-        axes: &source.axes,
-        inputs: &source.inputs,
-        intermediates: &[],
-        states: &[],
-        anchors: &[],
-        shared: None,
-    };
+    let names = Names::of(&source.axes, &source.inputs);
     names.term(&terms, root)
 }
 

@@ -31,7 +31,12 @@ const PRODUCT: u8 = 4;
 const PREFIX: u8 = 5;
 const ATOM: u8 = 6;
 
-impl Names<'_> {
+impl<'a> Names<'a> {
+    /// Names of axes and inputs alone.
+    pub fn of(axes: &'a [AxisDecl], inputs: &'a [ArrayDecl]) -> Names<'a> {
+        Names { axes, inputs, intermediates: &[], states: &[], anchors: &[], shared: None, law: false }
+    }
+
     /// The name of an axis.
     pub fn axis(&self, axis: AxisId) -> &str {
         self.axes.get(axis.0 as usize).map_or("?", |a| &a.name)
