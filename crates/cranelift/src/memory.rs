@@ -6,6 +6,13 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{types as clif, InstBuilder, Value};
 use onefold_loops::{BufId, Elem, Number, Reg, Ty};
 
+/// An address and a constant that the instruction adds.
+#[derive(Clone, Copy)]
+struct Address {
+    base: Value,
+    bytes: i32,
+}
+
 impl Translator<'_> {
     /// Load a register's worth.
     pub fn load(
@@ -103,54 +110,61 @@ impl Translator<'_> {
         value
     }
 
-    fn address(&mut self, buf: BufId, elem: Elem, offset: Reg) -> Value {
+    fn address(&mut self, buf: BufId, elem: Elem, offset: Reg) -> Address {
         let base = self.base(buf);
-        let offset = self.get(offset);
         let bytes = elem.bytes();
+        let (offset, elements) = self.displacement(offset);
+        let (offset, displaced) = match i32::try_from(elements * i64::from(bytes)) {
+            Ok(displaced) => (self.get(offset), displaced),
+            Err(_) => {
+                let near = self.get(offset);
+                (self.b.ins().iadd_imm_s(near, elements), 0)
+            }
+        };
         if bytes == 1 {
-            return self.b.ins().iadd(base, offset);
+            return Address { base: self.b.ins().iadd(base, offset), bytes: displaced };
         }
         let shift = self.b.ins().iconst(clif::I64, i64::from(bytes.trailing_zeros()));
         let scaled = self.b.ins().ishl(offset, shift);
-        self.b.ins().iadd(base, scaled)
+        Address { base: self.b.ins().iadd(base, scaled), bytes: displaced }
     }
 
-    fn advance(&mut self, at: Value, elem: Elem, step: Option<Value>) -> Value {
+    fn advance(&mut self, at: Address, elem: Elem, step: Option<Value>) -> Address {
         match step {
-            Some(step) => self.b.ins().iadd(at, step),
-            None => self.b.ins().iadd_imm_s(at, i64::from(elem.bytes())),
+            Some(step) => Address { base: self.b.ins().iadd(at.base, step), ..at },
+            None => Address { bytes: at.bytes + elem.bytes() as i32, ..at },
         }
     }
 
-    fn load_scalar(&mut self, elem: Elem, at: Value) -> Value {
+    fn load_scalar(&mut self, elem: Elem, at: Address) -> Value {
         match elem {
-            Elem::F32 => self.b.ins().load(clif::F32, trusted(), at, 0),
-            Elem::F64 => self.b.ins().load(clif::F64, trusted(), at, 0),
-            Elem::I32 => self.b.ins().load(clif::I32, trusted(), at, 0),
-            Elem::I64 => self.b.ins().load(clif::I64, trusted(), at, 0),
-            Elem::I8 => self.b.ins().sload8(clif::I32, trusted(), at, 0),
-            Elem::U8 => self.b.ins().uload8(clif::I32, trusted(), at, 0),
-            Elem::F16 | Elem::BF16 => self.b.ins().uload16(clif::I32, trusted(), at, 0),
+            Elem::F32 => self.b.ins().load(clif::F32, trusted(), at.base, at.bytes),
+            Elem::F64 => self.b.ins().load(clif::F64, trusted(), at.base, at.bytes),
+            Elem::I32 => self.b.ins().load(clif::I32, trusted(), at.base, at.bytes),
+            Elem::I64 => self.b.ins().load(clif::I64, trusted(), at.base, at.bytes),
+            Elem::I8 => self.b.ins().sload8(clif::I32, trusted(), at.base, at.bytes),
+            Elem::U8 => self.b.ins().uload8(clif::I32, trusted(), at.base, at.bytes),
+            Elem::F16 | Elem::BF16 => self.b.ins().uload16(clif::I32, trusted(), at.base, at.bytes),
             Elem::Bool => {
-                let byte = self.b.ins().load(clif::I8, trusted(), at, 0);
+                let byte = self.b.ins().load(clif::I8, trusted(), at.base, at.bytes);
                 self.b.ins().icmp_imm_s(IntCC::NotEqual, byte, 0)
             }
         }
     }
 
-    fn load_whole(&mut self, ty: Ty, at: Value) -> Value {
+    fn load_whole(&mut self, ty: Ty, at: Address) -> Value {
         if ty.lanes == 1 {
             return self.load_scalar(ty.elem, at);
         }
         match (ty.elem, ty.lanes) {
-            (Elem::F32, 4) => self.b.ins().load(clif::F32X4, trusted(), at, 0),
-            (Elem::F64, 2) => self.b.ins().load(clif::F64X2, trusted(), at, 0),
-            (Elem::I32, 4) => self.b.ins().load(clif::I32X4, trusted(), at, 0),
-            (Elem::I64, 2) => self.b.ins().load(clif::I64X2, trusted(), at, 0),
-            (Elem::I8 | Elem::U8, 16) => self.b.ins().load(clif::I8X16, trusted(), at, 0),
-            (Elem::F16 | Elem::BF16, 4) => self.b.ins().uload16x4(trusted(), at, 0),
+            (Elem::F32, 4) => self.b.ins().load(clif::F32X4, trusted(), at.base, at.bytes),
+            (Elem::F64, 2) => self.b.ins().load(clif::F64X2, trusted(), at.base, at.bytes),
+            (Elem::I32, 4) => self.b.ins().load(clif::I32X4, trusted(), at.base, at.bytes),
+            (Elem::I64, 2) => self.b.ins().load(clif::I64X2, trusted(), at.base, at.bytes),
+            (Elem::I8 | Elem::U8, 16) => self.b.ins().load(clif::I8X16, trusted(), at.base, at.bytes),
+            (Elem::F16 | Elem::BF16, 4) => self.b.ins().uload16x4(trusted(), at.base, at.bytes),
             (Elem::I8 | Elem::U8, 4) => {
-                let word = self.b.ins().load(clif::I32, trusted(), at, 0);
+                let word = self.b.ins().load(clif::I32, trusted(), at.base, at.bytes);
                 let vector = self.b.ins().scalar_to_vector(clif::I32X4, word);
                 let bytes = self.bitcast(clif::I8X16, vector);
                 if ty.elem == Elem::I8 {
@@ -165,7 +179,7 @@ impl Translator<'_> {
         }
     }
 
-    fn load_lanes(&mut self, ty: Ty, start: Value, step: Option<Value>) -> Value {
+    fn load_lanes(&mut self, ty: Ty, start: Address, step: Option<Value>) -> Value {
         if ty.lanes == 1 {
             return self.load_scalar(ty.elem, start);
         }
@@ -179,20 +193,20 @@ impl Translator<'_> {
         value
     }
 
-    fn store_scalar(&mut self, elem: Elem, at: Value, value: Value) {
+    fn store_scalar(&mut self, elem: Elem, at: Address, value: Value) {
         match elem {
-            Elem::I8 | Elem::U8 => self.b.ins().istore8(trusted(), value, at, 0),
-            Elem::F16 | Elem::BF16 => self.b.ins().istore16(trusted(), value, at, 0),
-            _ => self.b.ins().store(trusted(), value, at, 0),
+            Elem::I8 | Elem::U8 => self.b.ins().istore8(trusted(), value, at.base, at.bytes),
+            Elem::F16 | Elem::BF16 => self.b.ins().istore16(trusted(), value, at.base, at.bytes),
+            _ => self.b.ins().store(trusted(), value, at.base, at.bytes),
         };
     }
 
-    fn store_whole(&mut self, ty: Ty, at: Value, value: Value) {
+    fn store_whole(&mut self, ty: Ty, at: Address, value: Value) {
         let held = self.b.func.dfg.value_type(value);
         let is_natural =
             ty.lanes == 1 || held.lane_bits() == 8 * ty.elem.bytes() && held.lane_count() == u32::from(ty.lanes);
         if ty.lanes > 1 && is_natural && ty.elem != Elem::Bool {
-            self.b.ins().store(trusted(), value, at, 0);
+            self.b.ins().store(trusted(), value, at.base, at.bytes);
             return;
         }
         let mut at = at;

@@ -8,7 +8,7 @@ use cranelift_codegen::ir::{
 };
 use cranelift_codegen::isa::TargetIsa;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
-use onefold_loops::{BufId, BufferKind, Count, Expr, Kernel, Number, Reg, Stmt, Ty};
+use onefold_loops::{BinOp, BufId, BufferKind, Count, Elem, Expr, Kernel, Number, Reg, Stmt, Ty};
 use std::collections::VecDeque;
 
 /// Why a kernel cannot be translated: a bug in lowering, or a type wider than this backend's registers.
@@ -56,6 +56,8 @@ pub struct Translator<'a> {
     vars: Vec<Variable>,
     /// Registers that hold one constant: made where they are used, since a load from the constant pool is cheaper than a spill.
     constants: Vec<Option<(Ty, Number)>>,
+    /// Registers that are another one plus a constant, both assigned once: in addresses the constant costs nothing.
+    displaced: Vec<Option<(Reg, i64)>>,
     buffers: Vec<Value>,
     /// The constants made last, in the block they were made in: what stands side by side shares them.
     recent: VecDeque<(Block, Reg, Value)>,
@@ -74,9 +76,17 @@ impl<'a> Translator<'a> {
             let ty = types::of(reg.ty).ok_or(TranslateError::Type(reg.ty))?;
             vars.push(b.declare_var(ty));
         }
-        let constants = constants(kernel);
-        let mut translator =
-            Translator { kernel, b, is_x86: false, vars, constants, buffers: vec![], recent: VecDeque::new() };
+        let (constants, displaced) = constants(kernel);
+        let mut translator = Translator {
+            kernel,
+            b,
+            is_x86: false,
+            vars,
+            constants,
+            displaced,
+            buffers: vec![],
+            recent: VecDeque::new(),
+        };
         translator.prologue(entry);
         Ok(translator)
     }
@@ -158,6 +168,16 @@ impl<'a> Translator<'a> {
     /// Address of a buffer's first element.
     pub fn base(&self, buf: BufId) -> Value {
         self.buffers[buf.0 as usize]
+    }
+
+    /// A register as another one and a constant.
+    pub fn displacement(&self, reg: Reg) -> (Reg, i64) {
+        let (mut reg, mut sum) = (reg, 0i64);
+        while let Some((base, n)) = self.displaced[reg.0 as usize] {
+            let Some(next) = sum.checked_add(n).filter(|n| n.abs() < 1 << 24) else { break };
+            (reg, sum) = (base, next);
+        }
+        (reg, sum)
     }
 
     /// The value of a register.
@@ -246,12 +266,14 @@ pub fn trusted() -> MemFlagsData {
 }
 
 /// Registers assigned once in the whole kernel, by a constant.
-fn constants(kernel: &Kernel) -> Vec<Option<(Ty, Number)>> {
-    fn visit(statements: &[Stmt], seen: &mut dyn FnMut(Reg, Option<(Ty, Number)>)) {
+/// Per register a constant, or another register and a constant.
+type Known = (Vec<Option<(Ty, Number)>>, Vec<Option<(Reg, i64)>>);
+
+fn constants(kernel: &Kernel) -> Known {
+    fn visit<'k>(statements: &'k [Stmt], seen: &mut dyn FnMut(Reg, Option<&'k Expr>)) {
         for statement in statements {
             match statement {
-                Stmt::Assign(dst, Expr::Const(ty, number)) => seen(*dst, Some((*ty, *number))),
-                Stmt::Assign(dst, _) => seen(*dst, None),
+                Stmt::Assign(dst, expr) => seen(*dst, Some(expr)),
                 Stmt::For { var, body, .. } => {
                     seen(*var, None);
                     visit(body, seen);
@@ -266,9 +288,22 @@ fn constants(kernel: &Kernel) -> Vec<Option<(Ty, Number)>> {
     }
     let mut times = vec![0u32; kernel.regs.len()];
     let mut found = vec![None; kernel.regs.len()];
-    visit(&kernel.body, &mut |reg, constant| {
+    visit(&kernel.body, &mut |reg, expr| {
         times[reg.0 as usize] += 1;
-        found[reg.0 as usize] = constant;
+        found[reg.0 as usize] = expr;
     });
-    (0..found.len()).map(|i| if times[i] == 1 { found[i] } else { None }).collect()
+    let once = |reg: Reg| found[reg.0 as usize].filter(|_| times[reg.0 as usize] == 1);
+    let constant = |reg: Reg| match once(reg) {
+        Some(Expr::Const(ty, number)) => Some((*ty, *number)),
+        _ => None,
+    };
+    let displaced = |reg: Reg| match once(reg) {
+        Some(Expr::Binary(BinOp::Add, x, y)) if kernel.ty(reg) == Ty::scalar(Elem::I64) => match constant(*y) {
+            Some((_, Number::Int(n))) if times[x.0 as usize] == 1 => Some((*x, n)),
+            _ => None,
+        },
+        _ => None,
+    };
+    let regs = || (0..kernel.regs.len() as u32).map(Reg);
+    (regs().map(constant).collect(), regs().map(displaced).collect())
 }

@@ -124,18 +124,22 @@ fn fixed_stride(program: &FoldProgram, decl: &ArrayDecl, at: usize) -> Option<i6
     })
 }
 
+/// Change of a load's offset from one position of an axis to the next.
+pub fn load_slope(program: &FoldProgram, load: &Term, axis: AxisId) -> Slope {
+    let TermOp::Load { array: id, .. } = load.op else { return Slope::Irregular };
+    let decl = array(program, id);
+    joined(program, decl, &load.args).into_iter().fold(Slope::Const(0), |sum, (arg, at)| {
+        let part = slope(program, arg, axis).times(fixed_stride(program, decl, at));
+        sum.combine(part, i64::checked_add)
+    })
+}
+
 /// How a load meets memory along an axis.
 pub fn access(program: &FoldProgram, load: &Term, axis: AxisId) -> Access {
-    let TermOp::Load { array: id, .. } = load.op else { return Access::Scattered };
     if !load.axes.contains(axis) {
         return Access::Invariant;
     }
-    let decl = array(program, id);
-    let total = joined(program, decl, &load.args).into_iter().fold(Slope::Const(0), |sum, (arg, at)| {
-        let part = slope(program, arg, axis).times(fixed_stride(program, decl, at));
-        sum.combine(part, i64::checked_add)
-    });
-    match total {
+    match load_slope(program, load, axis) {
         Slope::Const(1) => Access::Contiguous,
         Slope::Const(_) | Slope::Symbolic => Access::Strided,
         Slope::Irregular => Access::Scattered,

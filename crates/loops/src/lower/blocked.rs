@@ -140,6 +140,8 @@ impl<'p> Lowering<'p> {
         match left {
             [] => body(self, Nth::ONLY),
             [(axis, lo, hi)] if work.inner.lanes > 1 => self.vector_loop(*axis, (*lo, *hi), work.inner, unroll, body),
+            // Twice, for fewer counters and branches.
+            [(axis, lo, hi)] => self.unrolled_range(*axis, (*lo, *hi), 2, body),
             [(axis, lo, hi), rest @ ..] => {
                 self.scalar_range(*axis, (*lo, *hi), false, &mut |lower| lower.reduced_loops(work, rest, unroll, body))
             }

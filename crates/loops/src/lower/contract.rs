@@ -43,8 +43,7 @@ impl Lowering<'_> {
         let side = self.schedule.side as usize;
         let count = if outer_width.lanes > 1 { side / 2 } else { side };
         self.blocked(&work, (tile.lo, tile.hi), count.max(1), &mut |lower, result: Reg| {
-            let position = lower.position(tile.axis)?;
-            let offset = lower.emit.sub(position, tile.lo);
+            let offset = lower.place_offset(Place { buf, axis: tile.axis, base: tile.lo })?;
             lower.emit.push(Stmt::Store { buf, offset, value: result, tail: None, stream: false });
             Ok(())
         })?;

@@ -1,8 +1,8 @@
 //! Loads: offsets summed loop by loop, strides along the vectorised axis, checks of indices that come from data.
 
-use super::affine::{self, Access};
+use super::affine::{self, Access, Slope};
 use super::number::{reg_elem, zero};
-use super::scope::{Bind, Lanes, Mode, ScopeId};
+use super::scope::{Bind, Lanes, Mode, ScopeId, Twin};
 use super::{LowerError, Lowering};
 use crate::{status, BinOp, BufId, BufferKind, Cmp, Count, Expr, Reg, Stmt, Ty};
 use onefold_ir::{AxisId, AxisSet, BinaryOp};
@@ -39,7 +39,7 @@ impl Lowering<'_> {
     pub fn load_scalar(&mut self, id: TermId, term: &Term) -> Result<Reg, LowerError> {
         let (buf, decl, checked) = self.array(term)?;
         let (dtype, axes, name) = (decl.dtype, decl.axes.clone(), decl.name.clone());
-        let offset = self.offset(id, term, checked)?;
+        let offset = self.displaced_offset(id, term, checked)?;
         let ty = Ty::scalar(self.emit.buffers[buf.0 as usize].elem);
         // A clamped index into an axis of no elements is the one way to point outside: then nothing is read.
         let mut some = None;
@@ -66,14 +66,7 @@ impl Lowering<'_> {
         let (buf, decl, checked) = self.array(term)?;
         let (dtype, name) = (decl.dtype, decl.name.clone());
         let contiguous = affine::access(self.program, term, axis) == Access::Contiguous;
-        let offset = match lanes.twin {
-            Some((twin, distance)) if contiguous => {
-                let near = self.in_twin(twin, |lower| lower.first_offset(id, term, checked))?;
-                let distance = self.emit.int(distance);
-                self.emit.add(near, distance)
-            }
-            _ => self.first_offset(id, term, checked)?,
-        };
+        let offset = self.first_offset(id, term, checked)?;
         let stride = if contiguous { None } else { Some(self.stride(term, axis)?) };
         let ty = Ty::vector(self.emit.buffers[buf.0 as usize].elem, lanes.lanes);
         let loaded = self.load_tail(buf, ty, offset, stride, lanes.tail, &name);
@@ -82,13 +75,50 @@ impl Lowering<'_> {
 
     fn first_offset(&mut self, id: TermId, term: &Term, checked: bool) -> Result<Reg, LowerError> {
         let before = std::mem::replace(&mut self.first, true);
-        let offset = self.offset(id, term, checked);
+        let offset = self.displaced_offset(id, term, checked);
         self.first = before;
         offset
     }
 
+    fn displaced_offset(&mut self, id: TermId, term: &Term, checked: bool) -> Result<Reg, LowerError> {
+        let slope = |lower: &Self, axis| match affine::load_slope(lower.program, term, axis) {
+            Slope::Const(n) => Some(n),
+            _ => None,
+        };
+        self.displaced(term.axes, &slope, &mut |lower| lower.offset(id, term, checked))
+    }
+
+    /// An offset that varies along some axes, in a later copy of an unrolled body: that of the first copy and a constant,
+    /// which addresses can hold.
+    pub fn displaced(
+        &mut self,
+        axes: AxisSet,
+        slope: &dyn Fn(&Self, AxisId) -> Option<i64>,
+        offset: &mut dyn FnMut(&mut Self) -> Result<Reg, LowerError>,
+    ) -> Result<Reg, LowerError> {
+        let Some((twin, slope_there)) = self.twin_among(axes).and_then(|t| Some((t, slope(self, t.axis)?))) else {
+            return offset(self);
+        };
+        let near = self.in_twin(twin.first, |lower| lower.displaced(axes, slope, offset))?;
+        let distance = self.emit.int(twin.distance * slope_there);
+        Ok(self.emit.add(near, distance))
+    }
+
+    /// The innermost copy that is not the first among the scopes that some axes are bound in.
+    fn twin_among(&self, axes: AxisSet) -> Option<Twin> {
+        let mut open = axes;
+        for (_, scope) in self.path() {
+            if let Some(twin) = scope.twin.filter(|t| open.contains(t.axis)) {
+                return Some(twin);
+            }
+            // An axis bound anew further in (a lane of a vector) does not follow the copies.
+            open = scope.binds.iter().fold(open, |open, (axis, _)| open.without(*axis));
+        }
+        None
+    }
+
     /// Run in the scope of an earlier copy of the same unrolled body.
-    pub fn in_twin<T>(
+    fn in_twin<T>(
         &mut self,
         twin: ScopeId,
         f: impl FnOnce(&mut Self) -> Result<T, LowerError>,

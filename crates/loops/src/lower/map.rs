@@ -98,14 +98,10 @@ impl Lowering<'_> {
         debug_assert_eq!(reg_elem(of), self.emit.ty(value).elem);
         let value = self.emit.cast(of, dtype, value);
         let value = self.emit.narrow(dtype, value)?;
-        let offset = match lanes.and_then(|l| l.twin) {
-            Some((twin, distance)) => {
-                let near = self.in_twin(twin, |lower| lower.position_offset(key, &axes))?;
-                let distance = self.emit.int(distance);
-                self.emit.add(near, distance)
-            }
-            None => self.position_offset(key, &axes)?,
-        };
+        let inner = axes.last().copied();
+        let slope = |_: &Self, axis| (Some(axis) == inner).then_some(1);
+        let all = axes.iter().copied().collect();
+        let offset = self.displaced(all, &slope, &mut |lower| lower.position_offset(key, &axes))?;
         let tail = lanes.and_then(|l| l.tail);
         self.emit.push(Stmt::Store { buf, offset, value, tail, stream: false });
         Ok(())

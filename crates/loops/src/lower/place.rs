@@ -1,11 +1,12 @@
 //! Where values live between loops: tile buffers of terms, registers and arrays of states.
 
 use super::number::{self, reg_elem};
-use super::scope::Bind;
+use super::scope::{Bind, Mode};
 use super::{LowerError, Lowering};
 use crate::{BufId, Elem, Expr, Number, Reg, Ty};
-use onefold_ir::{AxisId, DType, Part};
+use onefold_ir::{AxisId, AxisSet, DType, Part};
 use onefold_passes::fold::StateId;
+use onefold_passes::term::TermId;
 
 /// A tile buffer: the value at a position of the axis stands at that position minus `base`.
 #[derive(Clone, Copy, Debug)]
@@ -47,8 +48,7 @@ pub struct ArrayPlace {
 impl Lowering<'_> {
     /// A term's value from its tile buffer.
     pub fn read_place(&mut self, place: Place, dtype: DType) -> Result<Reg, LowerError> {
-        let position = self.position(place.axis)?;
-        let offset = self.emit.sub(position, place.base);
+        let offset = self.place_offset(place)?;
         let elem = reg_elem(dtype);
         match self.binding(place.axis) {
             Some((_, Bind::Vector(lanes))) if !self.first => {
@@ -57,6 +57,27 @@ impl Lowering<'_> {
             }
             _ => Ok(self.emit.load(1, place.buf, offset, "t")),
         }
+    }
+
+    /// Offset of the bound position in a tile buffer.
+    pub fn place_offset(&mut self, place: Place) -> Result<Reg, LowerError> {
+        let slope = |_: &Self, _: AxisId| Some(1);
+        self.displaced(AxisSet::one(place.axis), &slope, &mut |lower| {
+            let Some((scope, _)) = lower.binding(place.axis) else {
+                return Err(LowerError::internal("a tile buffer is read outside its tile"));
+            };
+            // Tile buffers begin at the same position: one offset for all of them.
+            let key = (TermId(place.base.0), Mode::Place, None);
+            if let Some(&known) = lower.scopes[scope.0].memo.get(&key) {
+                return Ok(known);
+            }
+            let position = lower.position(place.axis)?;
+            let outside = lower.enter(scope);
+            let offset = lower.emit.sub(position, place.base);
+            lower.enter(outside);
+            lower.scopes[scope.0].memo.insert(key, offset);
+            Ok(offset)
+        })
     }
 
     /// A load whose dead lanes are zero.

@@ -37,8 +37,17 @@ pub struct Lanes {
     pub wide: bool,
     /// If given, only so many lanes (`i64`) are positions of the axis.
     pub tail: Option<Reg>,
-    /// Of a later copy of an unrolled body: the scope of the first, and how many positions that is before this one.
-    pub twin: Option<(ScopeId, i64)>,
+}
+
+/// Where a later copy of an unrolled body stands: so far behind the first copy.
+#[derive(Clone, Copy, Debug)]
+pub struct Twin {
+    /// The first copy.
+    pub first: ScopeId,
+    /// The axis along which copies stand side by side.
+    pub axis: AxisId,
+    /// Positions between the two.
+    pub distance: i64,
 }
 
 /// Registers of an anchor.
@@ -72,6 +81,8 @@ pub enum Mode {
     Offset(u8),
     /// The same of a store; the term is the number of its target.
     Store(u8),
+    /// Of a term in a tile buffer, its offset there.
+    Place,
 }
 
 /// See the module.
@@ -84,6 +95,8 @@ pub struct Scope {
     pub hides: AxisSet,
     /// Whether this is one of several copies of a body: scopes inside may be shared by all of them.
     pub copy: bool,
+    /// Of a copy that is not the first.
+    pub twin: Option<Twin>,
     pub states: Vec<(StateId, Rc<StatePlace>)>,
     pub anchors: Vec<(AnchorId, AnchorRegs)>,
     pub seen: Option<Seen>,
@@ -103,6 +116,7 @@ impl Scope {
             binds: vec![],
             hides: AxisSet::EMPTY,
             copy: false,
+            twin: None,
             states: vec![],
             anchors: vec![],
             seen: None,

@@ -129,8 +129,8 @@ impl Lowering<'_> {
                 match (work, accum) {
                     (Work::Store { term, buf }, _) => {
                         let value = lower.lanes(*term, width.lanes)?;
-                        let position = lower.position(tile.axis)?;
-                        let offset = lower.emit.sub(position, tile.lo);
+                        let place = Place { buf: *buf, axis: tile.axis, base: tile.lo };
+                        let offset = lower.place_offset(place)?;
                         lower.emit.store(*buf, offset, value);
                     }
                     (Work::Fold { body, .. }, Some(accum)) => accum.step(lower, copy, *body, mask)?,

@@ -3,7 +3,7 @@
 use super::cost;
 use super::emit::I64;
 use super::number::reg_elem;
-use super::scope::{Bind, Lanes, ScopeId};
+use super::scope::{Bind, Lanes, ScopeId, Twin};
 use super::{LowerError, Lowering};
 use crate::{BinOp, Elem, Reg};
 use onefold_ir::{AxisId, DType};
@@ -87,14 +87,14 @@ impl<'p> Lowering<'p> {
             let distance = n as i64 * i64::from(width.lanes);
             let step = self.emit.int(distance);
             let base = self.emit.add(base, step);
-            let twin = scopes.first().map(|first| (*first, distance));
             let tail = if n + 1 == count { tail } else { None };
             let bind = match width.lanes {
                 1 => Bind::Scalar(base),
-                lanes => Bind::Vector(Lanes { base, lanes, wide: width.wide, tail, twin }),
+                lanes => Bind::Vector(Lanes { base, lanes, wide: width.wide, tail }),
             };
             self.scopes[scope.0].binds.push((axis, bind));
             self.scopes[scope.0].copy = true;
+            self.scopes[scope.0].twin = scopes.first().map(|first| Twin { first: *first, axis, distance });
             scopes.push(scope);
         }
         scopes
@@ -215,6 +215,30 @@ impl<'p> Lowering<'p> {
         body: &mut Body<'_, 'p>,
     ) -> Result<(), LowerError> {
         self.group_loop(axis, range, width, (1, i64::from(width.lanes)), None, body)
+    }
+
+    /// A loop over positions `lo..hi` of an axis, several at a time, then one at a time.
+    pub fn unrolled_range(
+        &mut self,
+        axis: AxisId,
+        (lo, hi): (Reg, Reg),
+        unroll: usize,
+        body: &mut Body<'_, 'p>,
+    ) -> Result<(), LowerError> {
+        let width = Width::SCALAR;
+        let group = unroll as i64;
+        if let (Some(first), Some(end)) = (self.emit.known(lo), self.emit.known(hi)) {
+            let middle = first + (end - first).max(0) / group * group;
+            let middle = self.emit.int(middle);
+            self.group_loop(axis, (lo, middle), width, (unroll, group), None, body)?;
+            let rest = (end - first).max(0) % group;
+            return if rest > 0 { self.group_once(axis, middle, width, rest as usize, None, body) } else { Ok(()) };
+        }
+        let (span, mask) = (self.emit.sub(hi, lo), self.emit.int(-group));
+        let whole = self.emit.bin(BinOp::And, span, mask);
+        let middle = self.emit.add(lo, whole);
+        self.group_loop(axis, (lo, middle), width, (unroll, group), None, body)?;
+        self.group_loop(axis, (middle, hi), width, (1, 1), None, body)
     }
 
     /// A scalar loop over a whole axis.
