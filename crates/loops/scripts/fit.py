@@ -8,11 +8,10 @@ mp.mp.dps = 60
 def fit(name, doc, f, interval, terms, kind):
     """Chebyshev interpolation with that many terms, highest power first."""
     coefficients, error = mp.chebyfit(f, interval, terms, error=True)
-    digits = 9 if kind == "f32" else 17
     print(f"/// {doc} Largest error {mp.nstr(error, 2)}.")
     print(f"pub const {name}: &[f64] = &[")
     for c in coefficients:
-        print(f"    {mp.nstr(c, digits, min_fixed=0, max_fixed=0)},")
+        print(f"    {mp.nstr(c, 9, min_fixed=0, max_fixed=0) if kind == 'f32' else float(c)!r},")
     print("];\n")
 
 
