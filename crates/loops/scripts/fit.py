@@ -11,7 +11,8 @@ def fit(name, doc, f, interval, terms, kind):
     print(f"/// {doc} Largest error {mp.nstr(error, 2)}.")
     print(f"pub const {name}: &[f64] = &[")
     for c in coefficients:
-        print(f"    {mp.nstr(c, 9, min_fixed=0, max_fixed=0) if kind == 'f32' else float(c)!r},")
+        digits = mp.nstr(c, 9, min_fixed=0, max_fixed=0) if kind == "f32" else repr(float(c))
+        print(f"    {digits},")
     print("];\n")
 
 
