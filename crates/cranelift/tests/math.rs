@@ -161,7 +161,7 @@ fn worst_f64(f: impl Fn(&mut Maker, Reg) -> Reg, want: impl Fn(f64) -> f64) -> (
         } else {
             (y - want).abs() / (want.abs() * f64::EPSILON).max(f64::from_bits(1))
         };
-        if !(error <= worst.0) {
+        if error.is_nan() || error > worst.0 {
             worst = (error, *x);
         }
     }
@@ -170,14 +170,14 @@ fn worst_f64(f: impl Fn(&mut Maker, Reg) -> Reg, want: impl Fn(f64) -> f64) -> (
 
 #[test]
 fn exp_f32() {
-    let (error, at) = worst_f32(|m, x| math::exp(m, x), f64::exp, |_| true);
+    let (error, at) = worst_f32(math::exp, f64::exp, |_| true);
     assert!(error <= 2.0, "{error} ULP at {at:e}");
 }
 
 #[test]
 fn exp_nonpositive_f32() {
     let x: Vec<f32> = floats().into_iter().map(|x| if x > 0.0 { -x } else { x }).collect();
-    let y = run(&kernel(Ty::vector(Elem::F32, 4), |m, x| math::exp_nonpositive(m, x)), &x);
+    let y = run(&kernel(Ty::vector(Elem::F32, 4), math::exp_nonpositive), &x);
     for (x, y) in x.iter().zip(&y) {
         let want = f64::from(*x).exp();
         let ok = ulps_f32(*y, want) <= 2.0 || (f64::from(*y) - want).abs() <= 1.2e-38;
@@ -188,29 +188,29 @@ fn exp_nonpositive_f32() {
 #[test]
 fn exp_is_monotone() {
     let x: Vec<f32> = (0..1 << 22).map(|n| (n as f32 - 2_097_152.0) * 5e-5).collect();
-    let y = run(&kernel(Ty::vector(Elem::F32, 4), |m, x| math::exp(m, x)), &x);
+    let y = run(&kernel(Ty::vector(Elem::F32, 4), math::exp), &x);
     assert!(y.windows(2).all(|w| w[0] <= w[1]));
 }
 
 #[test]
 fn exp2_f32() {
-    let (error, at) = worst_f32(|m, x| math::exp2(m, x), f64::exp2, |_| true);
+    let (error, at) = worst_f32(math::exp2, f64::exp2, |_| true);
     assert!(error <= 2.0, "{error} ULP at {at:e}");
 }
 
 #[test]
 fn logarithms_f32() {
-    let (error, at) = worst_f32(|m, x| math::log(m, x), f64::ln, |_| true);
+    let (error, at) = worst_f32(math::log, f64::ln, |_| true);
     assert!(error <= 2.0, "log: {error} ULP at {at:e}");
-    let (error, at) = worst_f32(|m, x| math::log2(m, x), f64::log2, |_| true);
+    let (error, at) = worst_f32(math::log2, f64::log2, |_| true);
     assert!(error <= 2.0, "log2: {error} ULP at {at:e}");
 }
 
 #[test]
 fn tanh_and_erf_f32() {
-    let (error, at) = worst_f32(|m, x| math::tanh(m, x), f64::tanh, |_| true);
+    let (error, at) = worst_f32(math::tanh, f64::tanh, |_| true);
     assert!(error <= 4.0, "tanh: {error} ULP at {at:e}");
-    let (error, at) = worst_f32(|m, x| math::erf(m, x), libm::erf, |_| true);
+    let (error, at) = worst_f32(math::erf, libm::erf, |_| true);
     assert!(error <= 8.0, "erf: {error} ULP at {at:e}");
 }
 

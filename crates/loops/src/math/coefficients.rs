@@ -1,13 +1,9 @@
 //! Made by `scripts/fit.py`; highest power first.
 
+#![allow(clippy::approx_constant)] // a fit may come close to a constant without being it
+
 /// `(exp(r) - 1 - r) / r^2`, |r| <= ln 2 / 2. Largest error 6.5e-8.
-pub const EXP_F32: &[f64] = &[
-    1.39262508e-3,
-    8.36323288e-3,
-    4.16665542e-2,
-    1.66665767e-1,
-    5.0e-1,
-];
+pub const EXP_F32: &[f64] = &[1.39262508e-3, 8.36323288e-3, 4.16665542e-2, 1.66665767e-1, 5.0e-1];
 
 /// `(exp(r) - 1 - r) / r^2`, |r| <= ln 2 / 2. Largest error 1.1e-16.
 pub const EXP_F64: &[f64] = &[
@@ -49,13 +45,7 @@ pub const LOG_F64: &[f64] = &[
 ];
 
 /// `(tanh(x)/x - 1) / u`, u = x^2, |x| <= 5/8. Largest error 4.8e-8.
-pub const TANH_F32: &[f64] = &[
-    -6.0451651e-3,
-    2.09613291e-2,
-    -5.38432632e-2,
-    1.33327188e-1,
-    -3.33333284e-1,
-];
+pub const TANH_F32: &[f64] = &[-6.0451651e-3, 2.09613291e-2, -5.38432632e-2, 1.33327188e-1, -3.33333284e-1];
 
 /// `(tanh(x)/x - 1) / u`, u = x^2, |x| <= 5/8. Largest error 7.2e-21.
 pub const TANH_F64: &[f64] = &[
@@ -76,15 +66,8 @@ pub const TANH_F64: &[f64] = &[
 ];
 
 /// `erf(x) / x`, in x^2, |x| <= 1. Largest error 1.3e-9.
-pub const ERF_F32: &[f64] = &[
-    7.84301924e-5,
-    -8.00776101e-4,
-    5.18814892e-3,
-    -2.68537702e-2,
-    1.12835854e-1,
-    -3.7612626e-1,
-    1.12837917,
-];
+pub const ERF_F32: &[f64] =
+    &[7.84301924e-5, -8.00776101e-4, 5.18814892e-3, -2.68537702e-2, 1.12835854e-1, -3.7612626e-1, 1.12837917];
 
 /// `erf(x) / x`, in x^2, |x| <= 1. Largest error 3.9e-23.
 pub const ERF_F64: &[f64] = &[
@@ -106,15 +89,8 @@ pub const ERF_F64: &[f64] = &[
 ];
 
 /// `exp(x^2) erfc(x)` in t = 1 / (1 + x/2), x between 1 and 4. Largest error 6.8e-9.
-pub const ERFCX_F32: &[f64] = &[
-    -5.36304281e-2,
-    -5.70652e-2,
-    4.03495053e-1,
-    1.01495412e-1,
-    3.30757134e-1,
-    2.7363434e-1,
-    6.05118391e-4,
-];
+pub const ERFCX_F32: &[f64] =
+    &[-5.36304281e-2, -5.70652e-2, 4.03495053e-1, 1.01495412e-1, 3.30757134e-1, 2.7363434e-1, 6.05118391e-4];
 
 /// `exp(x^2) erfc(x)` in t = 1 / (1 + x/2), x between 1 and 6. Largest error 2.4e-19.
 pub const ERFCX_F64: &[f64] = &[
@@ -137,4 +113,3 @@ pub const ERFCX_F64: &[f64] = &[
     0.2820958513854485,
     -2.3585086223305642e-08,
 ];
-

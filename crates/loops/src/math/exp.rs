@@ -57,11 +57,11 @@ impl<A: Arithmetic> Math<'_, A> {
     /// `2^n` from the low bits of a sum with the magic number, n between the smallest normal exponent less one (then 0) and the largest.
     fn power(&mut self, shifted: Reg) -> Reg {
         let (width, bias) = if self.is_f64() { (52, 1023i64 << 52) } else { (23, 127i64 << 23) };
-        let bits = self.to_bits(shifted);
+        let bits = self.as_int(shifted);
         let placed = self.shift_left(bits, width);
         let bias = self.int(bias);
         let biased = self.add(placed, bias);
-        self.from_bits(biased)
+        self.as_float(biased)
     }
 
     /// `p * 2^n` for any n that the clamp of the argument leaves: in two steps, so that subnormal results round once and the largest do not
@@ -72,7 +72,7 @@ impl<A: Arithmetic> Math<'_, A> {
         } else {
             (23, 127i64, i64::from((MAGIC_F32 as f32).to_bits()))
         };
-        let bits = self.to_bits(shifted);
+        let bits = self.as_int(shifted);
         let magic = self.int(magic);
         let n = self.sub(bits, magic);
         let one = self.int(1);
@@ -83,7 +83,7 @@ impl<A: Arithmetic> Math<'_, A> {
             let bias = self.int(bias);
             let biased = self.add(part, bias);
             let bits = self.shift_left(biased, width);
-            let power = self.from_bits(bits);
+            let power = self.as_float(bits);
             value = self.mul(value, power);
         }
         value

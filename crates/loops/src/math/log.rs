@@ -24,7 +24,7 @@ impl<A: Arithmetic> Math<'_, A> {
         let factor = self.float((1i64 << up) as f64);
         let scaled = self.mul(x, factor);
         let x = self.a.select(is_small, scaled, x);
-        let bits = self.to_bits(x);
+        let bits = self.as_int(x);
         // Subtracting the bits of sqrt(1/2) makes the exponent field that of the interval asked for.
         let root = if self.is_f64() {
             std::f64::consts::FRAC_1_SQRT_2.to_bits() as i64
@@ -37,7 +37,7 @@ impl<A: Arithmetic> Math<'_, A> {
         let exponent = self.a.binary(BinOp::Shr, relative, width_reg);
         let placed = self.shift_left(exponent, width);
         let fraction = self.sub(bits, placed);
-        let m = self.from_bits(fraction);
+        let m = self.as_float(fraction);
         let one = self.float(1.0);
         let f = self.sub(m, one);
         let up = self.int(up);

@@ -108,12 +108,12 @@ impl<'a, A: Arithmetic> Math<'a, A> {
         value
     }
 
-    pub fn to_bits(&mut self, x: Reg) -> Reg {
+    pub fn as_int(&mut self, x: Reg) -> Reg {
         let elem = self.int_ty().elem;
         self.a.bitcast(elem, x)
     }
 
-    pub fn from_bits(&mut self, x: Reg) -> Reg {
+    pub fn as_float(&mut self, x: Reg) -> Reg {
         self.a.bitcast(self.ty.elem, x)
     }
 
@@ -125,10 +125,10 @@ impl<'a, A: Arithmetic> Math<'a, A> {
     /// The magnitude's value with the sign of another.
     pub fn with_sign(&mut self, magnitude: Reg, sign_of: Reg) -> Reg {
         let mask = self.int(if self.is_f64() { i64::MIN } else { i64::from(i32::MIN) });
-        let bits = self.to_bits(sign_of);
+        let bits = self.as_int(sign_of);
         let sign = self.a.binary(BinOp::And, bits, mask);
-        let magnitude = self.to_bits(magnitude);
+        let magnitude = self.as_int(magnitude);
         let all = self.a.binary(BinOp::Or, magnitude, sign);
-        self.from_bits(all)
+        self.as_float(all)
     }
 }
