@@ -19,12 +19,14 @@ impl<'a> Lowerer<'a, '_> {
     /// The macro of that name, as seen from a scope, and whether it is one of the prelude.
     pub(super) fn macro_named(&self, name: &str, scope: &Scope<'a>) -> Option<(&'a MacroDef, bool)> {
         let user = self.globals.macros.get(name).filter(|_| !scope.frame.prelude);
-        user.map(|m| (*m, false)).or_else(|| self.globals.prelude.get(name).map(|m| (*m, true)))
+        let built_in = self.globals.prelude.get(name).filter(|_| scope.frame.prelude || !name.starts_with('_'));
+        user.map(|m| (*m, false)).or_else(|| built_in.map(|m| (*m, true)))
     }
 
     pub(super) fn expand(&mut self, call: &'a Call, scope: &Scope<'a>, want: Option<DType>) -> Lowered<Vec<NodeId>> {
         let Some((definition, prelude)) = self.macro_named(&call.name.text, scope) else {
-            let macros: Vec<&str> = self.globals.macros.keys().chain(self.globals.prelude.keys()).copied().collect();
+            let built_in = self.globals.prelude.keys().filter(|name| !name.starts_with('_'));
+            let macros: Vec<&str> = self.globals.macros.keys().chain(built_in).copied().collect();
             return self.unknown_call(call, &macros);
         };
         if self.sites.iter().any(|s| std::ptr::eq(s.of, definition)) {
@@ -220,7 +222,7 @@ pub(crate) fn expand_for_builder(
         prelude: super::by_name(&file.macros),
         poisoned: BTreeSet::new(),
     };
-    let Some(definition) = globals.prelude.get(name).copied() else {
+    let Some(definition) = globals.prelude.get(name).copied().filter(|_| !name.starts_with('_')) else {
         return Err(BuildError::Macro(format!("there is no macro `{name}`")));
     };
     let span = Span::default();
