@@ -4,6 +4,7 @@
 use onefold_ir::{DType, Extent, Literal};
 use onefold_passes::fold::FoldProgram;
 use onefold_passes::interp::{extents, run};
+use onefold_passes::saturate::Limits;
 use onefold_passes::term::TermOp;
 use onefold_passes::{derive, Form, Options};
 use std::path::{Path, PathBuf};
@@ -70,24 +71,28 @@ fn takes_specials(program: &FoldProgram, input: usize) -> bool {
 
 fn check(name: &str, text: &str) {
     let (fused, plain) = derive_both(text);
+    compare(name, &fused, &plain);
+}
+
+fn compare(name: &str, fused: &FoldProgram, plain: &FoldProgram) {
     let mut state = 1;
     for data in DATA {
         for n in [5, 8, 17] {
             let size = |axis: &str| if matches!(axis, "j" | "v") { n } else { 2 };
             let symbolic: Vec<i64> =
                 fused.axes.iter().filter(|a| a.extent == Extent::Symbolic).map(|a| size(&a.name)).collect();
-            let sizes = extents(&fused, &symbolic).expect("sizes");
+            let sizes = extents(fused, &symbolic).expect("sizes");
             let inputs: Vec<Vec<f64>> = (0..fused.inputs.len())
                 .map(|i| {
                     let len = fused.inputs[i].axes.iter().map(|a| sizes[a.0 as usize] as usize).product();
-                    let data = if takes_specials(&fused, i) { data } else { Data::Ordinary };
+                    let data = if takes_specials(fused, i) { data } else { Data::Ordinary };
                     let index = fused.inputs[i].dtype == DType::I64;
                     (0..len).map(|at| if index { (at % 3) as f64 } else { number(data, at, len, &mut state) }).collect()
                 })
                 .collect();
-            let want = run(&plain, &symbolic, &inputs, 64).expect("the plain form runs");
+            let want = run(plain, &symbolic, &inputs, 64).expect("the plain form runs");
             for tile in [1, 3, 64] {
-                let got = run(&fused, &symbolic, &inputs, tile).expect("the fused form runs");
+                let got = run(fused, &symbolic, &inputs, tile).expect("the fused form runs");
                 for (output, (got, want)) in got.iter().zip(&want).enumerate() {
                     // Positions in a row of NaN are those of the order before the function: docs/design/numerics.md.
                     if data == Data::NanHereAndThere && fused.outputs[output].dtype == DType::I64 {
@@ -140,5 +145,19 @@ fn anchors_are_regular_before_the_first_element() {
             let is_literal = matches!(fused.terms.get(anchor.value).op, TermOp::Literal(Literal::Float(_)));
             assert!(!is_literal, "an anchor depends on the data");
         }
+    }
+}
+
+#[test]
+fn bounded_saturation_warns_and_stays_right() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/formulas/difference.fold");
+    let text = std::fs::read_to_string(path).expect("a formula").replace("axis d = 64", "axis d = 2");
+    let module = onefold_ir::parse("formula", &text).expect("a module");
+    let (_, plain) = derive_both(&text);
+    for limits in [Limits { iterations: 1, ..Limits::default() }, Limits { nodes: 5, ..Limits::default() }] {
+        let options = Options { limits, ..Options::default() };
+        let derived = derive(&module, &module.funcs[0], &options).expect("the best so far");
+        assert_eq!(derived.warnings.len(), 1, "{:?}", derived.warnings);
+        compare("difference, cut short", &derived.program, &plain);
     }
 }
