@@ -23,7 +23,8 @@ fn node<'m>(module: &'m mut Module, name: &str) -> &'m mut Node {
 
 #[test]
 fn the_verifier_refuses_what_is_not_well_formed() {
-    let cases: Vec<(&str, Box<dyn FnOnce(&mut Module)>)> = vec![
+    type Change = Box<dyn FnOnce(&mut Module)>;
+    let cases: Vec<(&str, Change)> = vec![
         ("@f: %m: `max` gives f32[i], but the node says f64[i]", Box::new(|m| node(m, "m").ty.dtype = DType::F64)),
         ("@f: %m: operand 7 is not defined before its use", Box::new(|m| node(m, "m").args = vec![NodeId(7)])),
         ("@f: %m: `max` takes 1 operands, not 0", Box::new(|m| node(m, "m").args.clear())),
@@ -170,7 +171,7 @@ fn inputs_that_do_not_fit_are_refused() {
     let module = parse("f", "func @f(%x: f32[j], %n: i8[j]) { return %x, %n }").unwrap_or_else(|e| panic!("{e}"));
     let x = Tensor::f32(&[2], &[0.0, 1.0]);
     let message = |inputs: &[Tensor]| run(&module, "f", inputs).expect_err("wrong").to_string();
-    assert_eq!(message(&[x.clone()]), "@f takes 2 inputs, not 1");
+    assert_eq!(message(std::slice::from_ref(&x)), "@f takes 2 inputs, not 1");
     assert_eq!(message(&[x.clone(), x.clone()]), "input `n` must be i8, but is f32");
     let big = Tensor::int(DType::I8, &[2], &[1, 200]);
     assert_eq!(message(&[x.clone(), big]), "input `n`: its elements do not fit its shape and dtype");

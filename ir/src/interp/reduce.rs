@@ -25,11 +25,13 @@ impl<'a> Machine<'a> {
             *last = 1;
         }
         let mut outer = Odometer::new(outer_sizes);
+        // Both start anew by themselves or are told to: nothing is allocated for each element.
+        let mut rows = Odometer::new(inner_sizes);
+        let mut total = Total::new(op, dtype);
         let mut at = vec![0; loops.len()];
         for n in 0..data.len() {
             at[..axes.len()].copy_from_slice(outer.at());
-            let mut total = Total::new(op, dtype);
-            let mut rows = Odometer::new(inner_sizes.clone());
+            total.restart();
             let mut more = !nothing;
             while more {
                 at[axes.len()..].copy_from_slice(rows.at());
@@ -63,18 +65,25 @@ struct Total {
     /// Partial results and the binary logarithm of the number of runs in each.
     partial: Vec<(f64, u32)>,
     int: i64,
+    /// What `int` is of nothing.
+    identity: i64,
 }
 
 impl Total {
     fn new(op: ReduceOp, dtype: DType) -> Total {
         let (lowest, highest) = int_range(dtype).unwrap_or((0, 1));
-        let int = match op {
+        let identity = match op {
             ReduceOp::Sum => 0,
             ReduceOp::Prod => 1,
             ReduceOp::Max => lowest,
             ReduceOp::Min => highest,
         };
-        Total { op, partial: Vec::new(), int }
+        Total { op, partial: Vec::new(), int: identity, identity }
+    }
+
+    fn restart(&mut self) {
+        self.partial.clear();
+        self.int = self.identity;
     }
 
     fn add_floats(&mut self, run: &[f64]) {

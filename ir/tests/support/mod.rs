@@ -96,15 +96,16 @@ pub fn random_module(bytes: &[u8]) -> Module {
         axes.push(f.fixed("j", 2).expect("fits"));
     }
     let mut nodes = vec![];
+    // Every axis is some parameter's, or it would have no size; in order, so that sums add up in the same order after
+    // reading the text back.
+    for (n, axis) in axes.iter().enumerate() {
+        nodes.push(f.param(&format!("p{n}"), DType::F32, &[*axis]).expect("fits"));
+    }
     for (name, dtype) in [("x", DType::F32), ("y", DType::F32), ("k", DType::I64), ("m", DType::Bool)] {
         let own: Vec<AxisId> = axes.iter().copied().filter(|_| c.below(2) == 0).collect();
         if let Ok(node) = f.param(name, dtype, &own) {
             nodes.push(node);
         }
-    }
-    // Every axis is some parameter's, or it would have no size.
-    for (n, axis) in axes.iter().enumerate() {
-        nodes.push(f.param(&format!("p{n}"), DType::F32, &[*axis]).expect("fits"));
     }
     while !c.done() {
         let made = random_call(&mut f, &mut c, &nodes, &axes, &constants);
