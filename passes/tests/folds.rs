@@ -18,15 +18,17 @@ enum Data {
     NanHereAndThere,
     ZerosFirst,
     FarFromZero,
+    LowFirst,
 }
 
-const DATA: [Data; 6] = [
+const DATA: [Data; 7] = [
     Data::Ordinary,
     Data::MaskedPrefix,
     Data::MaskedHereAndThere,
     Data::NanHereAndThere,
     Data::ZerosFirst,
     Data::FarFromZero,
+    Data::LowFirst,
 ];
 
 /// splitmix64
@@ -38,15 +40,19 @@ fn next(state: &mut u64) -> f64 {
     ((x ^ (x >> 31)) >> 11) as f64 / (1u64 << 53) as f64
 }
 
-fn number(data: Data, at: usize, len: usize, state: &mut u64) -> f64 {
+/// The number at a position of a row; every third row is without a prefix of its own, but for masks, where it is one throughout.
+fn number(data: Data, at: usize, row: usize, state: &mut u64) -> f64 {
+    let third = at / row % 3 == 2;
+    let in_prefix = at % row < row / 2;
     let ordinary = (next(state) + next(state) + next(state) - 1.5) * 4.0;
     let rare = next(state) < 0.04;
     match data {
-        Data::MaskedPrefix if at < len / 2 => f64::NEG_INFINITY,
+        Data::MaskedPrefix if in_prefix || third => f64::NEG_INFINITY,
         Data::MaskedHereAndThere if rare || at % 5 == 2 => f64::NEG_INFINITY,
         Data::NanHereAndThere if rare => f64::NAN,
-        Data::ZerosFirst if at < len / 2 => 0.0,
+        Data::ZerosFirst if in_prefix => 0.0,
         Data::FarFromZero => ordinary + 500.0,
+        Data::LowFirst if in_prefix && !third => ordinary - 500.0,
         _ => ordinary,
     }
 }
@@ -86,8 +92,9 @@ fn compare(name: &str, fused: &FoldProgram, plain: &FoldProgram) {
                 .map(|i| {
                     let len = fused.inputs[i].axes.iter().map(|a| sizes[a.0 as usize] as usize).product();
                     let data = if takes_specials(fused, i) { data } else { Data::Ordinary };
+                    let row = fused.inputs[i].axes.last().map_or(1, |a| sizes[a.0 as usize] as usize);
                     let index = fused.inputs[i].dtype == DType::I64;
-                    (0..len).map(|at| if index { (at % 3) as f64 } else { number(data, at, len, &mut state) }).collect()
+                    (0..len).map(|at| if index { (at % 3) as f64 } else { number(data, at, row, &mut state) }).collect()
                 })
                 .collect();
             let want = run(plain, &symbolic, &inputs, 64).expect("the plain form runs");

@@ -7,7 +7,7 @@
 use crate::eval;
 use crate::fold::AnchorId;
 use crate::term::{TermId, TermOp, Terms};
-use onefold_ir::DType;
+use onefold_ir::{AxisSet, DType};
 use std::collections::HashMap;
 
 /// A point: values of anchors (new, old) and a seed from which every subterm without anchors gets its value.
@@ -167,4 +167,35 @@ pub fn degenerate(terms: &Terms, anchor: AnchorId, bodies: &[TermId], coefficien
         .filter(|c| !regular(*c))
         .map(|c| (c, surrogate))
         .collect()
+}
+
+/// Bounds of an anchor outside which a part of a body that is free of the streamed axes leaves its dtype's range (`exp(-a)` under
+/// `|exp(x - a) - exp(-a)|`), though other anchors serve as well. Infinite where there is no bound.
+pub fn range(terms: &Terms, anchor: AnchorId, bodies: &[TermId], axes: AxisSet) -> (f64, f64) {
+    const MAGNITUDES: [f64; 8] = [1.0, 20.0, 40.0, 80.0, 160.0, 320.0, 640.0, 1e4];
+    let anchors = anchors_of(terms, bodies);
+    let parts: Vec<TermId> = terms
+        .reachable(bodies)
+        .into_iter()
+        .filter(|t| terms.get(*t).axes.intersect(axes).is_empty() && terms.get(*t).dtype.is_float())
+        .filter(|t| !matches!(terms.get(*t).op, TermOp::Anchor(_)) && anchors_of(terms, &[*t]).contains(&anchor))
+        .collect();
+    let regular = |part: TermId, at: f64| {
+        let largest = match terms.get(part).dtype {
+            DType::F64 => f64::MAX,
+            DType::F16 => 65504.0,
+            _ => f64::from(f32::MAX),
+        };
+        let mut p = point(&anchors, 0);
+        p.new.insert(anchor, at);
+        value(terms, part, &p, false).abs() <= largest
+    };
+    let bound = |sign: f64| {
+        let bounds = parts.iter().filter(|p| regular(**p, sign)).map(|part| {
+            let first = MAGNITUDES.iter().position(|m| !regular(*part, sign * m));
+            first.map_or(f64::INFINITY, |i| MAGNITUDES[i - 1])
+        });
+        sign * bounds.fold(f64::INFINITY, f64::min)
+    };
+    (bound(-1.0), bound(1.0))
 }
