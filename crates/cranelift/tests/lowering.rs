@@ -5,11 +5,13 @@ mod lowering {
     pub mod graph;
 }
 
-use lowering::check::{normal, Check, Fill, Random};
+use lowering::check::{call, inputs, normal, Check, Fill, Outcome, Random};
 use lowering::graph::Draft;
 use onefold_ir::{BinaryOp, CmpOp, DType, ReduceOp, UnaryOp};
+use onefold_loops::lower::{lower, Schedule};
+use onefold_loops::Target;
 use onefold_passes::term::TermId;
-use onefold_passes::Form;
+use onefold_passes::{derive_terms, Form, Options};
 
 #[test]
 fn maps_are_vectorised_with_tails() {
@@ -524,19 +526,42 @@ fn integer_products_are_exact() {
 
 #[test]
 fn long_sums_stay_accurate() {
-    let mut d = Draft::new("i");
-    let x = d.input("x", "i");
-    let s = d.sum("i", x);
-    d.output("s", "", s);
-    for v in [0.1, 1.0 / 3.0, 1e-3] {
-        Check { forms: &[Form::Fused], tolerance: 1e-6, ..Check::new(&d.graph) }.run(&[1 << 22], &|_, _, _, _| v);
+    let n = 1 << 24;
+    let check = |d: &Draft, sizes: &[i64], v: f64, want: f64| {
+        let program = derive_terms(d.graph.clone(), &Options::default()).unwrap().program;
+        let kernel = lower(&program, &Target::BASELINE, &Schedule::choose(&program, &Target::BASELINE)).unwrap();
+        let inputs = inputs(&program, sizes, &|name, _, _, _| if name == "one" { 1.0 } else { v });
+        let Outcome::Done(got) = call(&program, &kernel, sizes, &inputs) else { panic!("failed") };
+        for g in &got[0] {
+            assert!((g - want).abs() <= 1e-6 * want.abs(), "{v}: {g} is not {want}, relative {:e}", (g - want) / want);
+        }
+    };
+    let mut single = Draft::new("i");
+    let x = single.input("x", "i");
+    let s = single.sum("i", x);
+    single.output("s", "", s);
+    let mut exponentials = Draft::new("i");
+    let x = exponentials.input("x", "i");
+    let e = exponentials.exp(x);
+    let s = exponentials.sum("i", e);
+    exponentials.output("s", "", s);
+    let mut rows = Draft::new("i d=5");
+    let x = rows.input("x", "i d");
+    let s = rows.sum("i", x);
+    rows.output("s", "d", s);
+    let mut products = Draft::new("i d=5");
+    let (x, y) = (products.input("x", "i d"), products.input("one", "i"));
+    let p = products.mul(x, y);
+    let s = products.sum("i", p);
+    products.output("s", "d", s);
+    for v in [0.1, 1.0 / 3.0, 0.7, 1e-3, 12345.678] {
+        let v = f64::from(v as f32);
+        check(&single, &[n], v, v * n as f64);
+        check(&rows, &[n / 16], v, v * (n / 16) as f64);
+        check(&products, &[n / 16], v, v * (n / 16) as f64);
     }
-    let mut d = Draft::new("i d=3");
-    let (x, y) = (d.input("x", "i d"), d.input("y", "i"));
-    let p = d.mul(x, y);
-    let s = d.sum("i", p);
-    d.output("s", "d", s);
-    for v in [0.1, 1.0 / 3.0] {
-        Check { forms: &[Form::Fused], tolerance: 1e-6, ..Check::new(&d.graph) }.run(&[1 << 20], &|_, _, _, _| v);
+    for v in [0.3f32, -0.7] {
+        let e = f64::from(f64::from(v).exp() as f32);
+        check(&exponentials, &[n], f64::from(v), e * n as f64);
     }
 }

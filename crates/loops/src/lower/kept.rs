@@ -174,12 +174,10 @@ impl Lowering<'_> {
         let sum = self.emit.wrap(self.program.states[id.0 as usize].dtype, sum);
         self.emit.store(array.buf, offset, sum);
         if let (Some(buf), Some(low)) = (array.low, low) {
-            // What the addition lost (Knuth's two-sum); infinities leave no number behind.
-            let high_part = self.emit.sub(sum, result);
-            let result_part = self.emit.sub(sum, high_part);
-            let high_lost = self.emit.sub(high, high_part);
-            let result_lost = self.emit.sub(result, result_part);
-            let lost = self.emit.add(high_lost, result_lost);
+            // What the addition lost (Dekker's fast two-sum: the tile is small beside the sum, or the sum just begins).
+            // Infinities leave no number behind.
+            let added = self.emit.sub(sum, high);
+            let lost = self.emit.sub(result, added);
             let low = self.emit.add(low, lost);
             let is_number = self.emit.cmp(Cmp::Eq, low, low);
             let elem = self.emit.ty(low).elem;

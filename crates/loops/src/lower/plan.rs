@@ -5,6 +5,7 @@
 
 use super::number::reg_elem;
 use super::pass::Tile;
+use super::reduce::Accum;
 use super::state::reduction;
 use super::{LowerError, Lowering};
 use crate::{BufId, BufferKind, Count, Elem};
@@ -23,6 +24,19 @@ pub enum Work {
 }
 
 impl Work {
+    /// Accumulators for what is folded.
+    pub fn accum(&self, lower: &mut Lowering<'_>, lanes: u16, copies: usize) -> Option<Accum> {
+        match self {
+            Work::Fold { op, dtype, .. } => Some(Accum::new(lower, *op, *dtype, lanes, copies)),
+            Work::Store { .. } => None,
+        }
+    }
+
+    /// Whether rounding adds up.
+    pub fn is_float_sum(&self) -> bool {
+        matches!(self, Work::Fold { op: ReduceOp::Sum, dtype, .. } if dtype.is_float())
+    }
+
     /// The term that is evaluated.
     pub fn body(&self) -> TermId {
         match self {

@@ -1,8 +1,9 @@
 //! Schedules: the numbers that shape a kernel.
 
+use super::nest::{nest, Node};
 use crate::Target;
-use onefold_ir::AxisId;
-use onefold_passes::fold::{FoldProgram, Item, Pass, Step};
+use onefold_ir::{AxisId, AxisSet, Extent};
+use onefold_passes::fold::{FoldProgram, Item, Pass};
 use onefold_passes::schedule::reads::pass_terms;
 use onefold_passes::term::TermOp;
 use std::fmt;
@@ -24,41 +25,67 @@ pub struct Schedule {
     pub compensate: bool,
 }
 
-/// Tiles of passes whose states are single values, and of those with arrays or reductions inside.
-const LONG_TILE: u32 = 2048;
-const SHORT_TILE: u32 = 64;
+/// Tiles of passes whose states are single values: as long as the cache near the core holds, since each costs a carry.
+const LONG: u32 = 2048;
+/// Tiles of passes with arrays or reductions inside: no more elements than may be added up one after the other.
+const SHORT: u32 = 64;
+/// Tiles of passes that only stream rows into arrays: few enough rows for the prefetcher to follow.
+const ROWS: u32 = 16;
 
 impl Schedule {
     /// A schedule for a program on a target.
     pub fn choose(program: &FoldProgram, target: &Target) -> Schedule {
+        let (program, nodes) = nest(program, (target.vector_bytes / 4).max(1));
         let mut tiles = vec![];
-        let mut long = false;
-        passes(&program.body, &mut |pass| {
-            let (roots, _) = pass_terms(program, pass);
-            let reduces =
-                program.terms.reachable(&roots).iter().any(|t| matches!(program.terms.get(*t).op, TermOp::Reduce(..)));
-            let keeps = pass.order.iter().any(|item| match item {
-                Item::State(s) => !program.states[s.0 as usize].axes.is_empty(),
-                Item::Anchor(_) => false,
-            });
-            long |= keeps && !pass.axes.iter().all(|a| is_short(program, *a));
-            tiles.push(if reduces || keeps { SHORT_TILE } else { LONG_TILE });
+        let mut compensate = false;
+        passes(&nodes, &mut |pass| {
+            let kept = kept_axes(&program, pass);
+            compensate |= !kept.is_empty() && !pass.axes.iter().all(|a| is_short(&program, *a));
+            tiles.push(tile(&program, pass, kept));
         });
-        let many = target.vector_registers >= 32;
-        Schedule { tiles, accumulators: 4, unroll: 4, block: if many { 8 } else { 4 }, side: 4, compensate: long }
+        // Eight sums in flight keep two multiply-add units busy.
+        Schedule { tiles, accumulators: 4, unroll: 4, block: 8, side: 8, compensate }
     }
 }
 
-fn is_short(program: &FoldProgram, axis: AxisId) -> bool {
-    matches!(program.axes[axis.0 as usize].extent, onefold_ir::Extent::Fixed(n) if n <= 4096)
+fn tile(program: &FoldProgram, pass: &Pass, kept: AxisSet) -> u32 {
+    let (roots, _) = pass_terms(program, pass);
+    let below = program.terms.reachable(&roots);
+    let reduces = below.iter().any(|t| matches!(program.terms.get(*t).op, TermOp::Reduce(..)));
+    if kept.is_empty() {
+        return if reduces { SHORT } else { LONG };
+    }
+    let reuses = below.iter().any(|t| {
+        let term = program.terms.get(*t);
+        matches!(term.op, TermOp::Load { .. }) && term.axes.intersect(kept).is_empty()
+    });
+    if reduces || reuses {
+        SHORT
+    } else {
+        ROWS
+    }
 }
 
-fn passes(steps: &[Step], found: &mut dyn FnMut(&Pass)) {
-    for step in steps {
-        match step {
-            Step::Loop { body, .. } => passes(body, found),
-            Step::Pass(pass) => found(pass),
-            Step::Store { .. } => {}
+fn kept_axes(program: &FoldProgram, pass: &Pass) -> AxisSet {
+    let mut kept = AxisSet::EMPTY;
+    for item in &pass.order {
+        if let Item::State(id) = item {
+            kept = program.states[id.0 as usize].axes.iter().fold(kept, |set, a| set.with(*a));
+        }
+    }
+    kept
+}
+
+fn is_short(program: &FoldProgram, axis: AxisId) -> bool {
+    matches!(program.axes[axis.0 as usize].extent, Extent::Fixed(n) if n <= 4096)
+}
+
+fn passes(nodes: &[Node], found: &mut dyn FnMut(&Pass)) {
+    for node in nodes {
+        match node {
+            Node::Loop { body, .. } => passes(body, found),
+            Node::Pass(pass) => found(pass),
+            Node::Store(_) | Node::Map { .. } => {}
         }
     }
 }

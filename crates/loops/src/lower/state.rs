@@ -5,7 +5,7 @@ use super::pass::{Running, Tile};
 use super::place::{Place, StatePlace};
 use super::plan::{Segment, Work};
 use super::reduce::{combine, identity, Accum};
-use super::vector::Width;
+use super::vector::{Nth, Width};
 use super::{carry, LowerError, Lowering};
 use crate::{Elem, Expr, Reg, Ty};
 use onefold_ir::{DType, ReduceOp};
@@ -21,6 +21,9 @@ pub fn reduction(op: StateOp) -> ReduceOp {
         StateOp::Min => ReduceOp::Min,
     }
 }
+
+/// The most elements that are added up one after the other (in each lane of each copy far fewer).
+const CHAIN: u64 = 512;
 
 /// Results of a tile, each of a reduction over a body.
 #[derive(Debug, Default)]
@@ -116,29 +119,13 @@ impl Lowering<'_> {
         let cheap = self.total_weight(&bodies, tile.axis) < 10;
         let wanted = if cheap { self.schedule.accumulators } else { self.schedule.unroll };
         let unroll = (wanted as usize).min((8 / sums).next_power_of_two()).max(1);
-        let mut accums: Vec<Option<Accum>> = vec![];
-        for work in works {
-            accums.push(match work {
-                Work::Fold { op, dtype, .. } => Some(Accum::new(self, *op, *dtype, width.lanes, unroll)),
-                Work::Store { .. } => None,
-            });
+        let accums: Vec<Option<Accum>> = works.iter().map(|w| w.accum(self, width.lanes, unroll)).collect();
+        let range = (tile.lo, tile.hi);
+        if tile.len <= CHAIN || !works.iter().any(Work::is_float_sum) {
+            self.tile_range(works, &accums, width, tile, range, unroll)?;
+        } else {
+            self.chained(works, &accums, width, tile, unroll)?;
         }
-        self.vector_loop(tile.axis, (tile.lo, tile.hi), width, unroll, &mut |lower, copy| {
-            let mask = lower.live_here(tile.axis);
-            for (work, accum) in works.iter().zip(&accums) {
-                match (work, accum) {
-                    (Work::Store { term, buf }, _) => {
-                        let value = lower.lanes(*term, width.lanes)?;
-                        let place = Place { buf: *buf, axis: tile.axis, base: tile.lo };
-                        let offset = lower.place_offset(place)?;
-                        lower.emit.store(*buf, offset, value);
-                    }
-                    (Work::Fold { body, .. }, Some(accum)) => accum.step(lower, copy, *body, mask)?,
-                    _ => {}
-                }
-            }
-            Ok(())
-        })?;
         for (work, accum) in works.iter().zip(accums) {
             match (work, accum) {
                 (Work::Store { term, buf }, _) => {
@@ -153,6 +140,67 @@ impl Lowering<'_> {
             }
         }
         Ok(())
+    }
+
+    /// A tile in parts, so that no more than a part's elements are added up one after the other.
+    fn chained(
+        &mut self,
+        works: &[Work],
+        totals: &[Option<Accum>],
+        width: Width,
+        tile: Tile,
+        unroll: usize,
+    ) -> Result<(), LowerError> {
+        let block = self.emit.block();
+        let scope = self.scope(Some(block));
+        let outside = self.enter(scope);
+        let name = format!("{}_part", self.axis_name(tile.axis));
+        let lo = self.emit.reg(super::emit::I64, &name);
+        let length = self.emit.int(CHAIN as i64);
+        let end = self.emit.add(lo, length);
+        let hi = self.emit.bin(crate::BinOp::Min, end, tile.hi);
+        let mut parts = vec![];
+        for (work, total) in works.iter().zip(totals) {
+            parts.push(if work.is_float_sum() { work.accum(self, width.lanes, unroll) } else { total.clone() });
+        }
+        self.tile_range(works, &parts, width, tile, (lo, hi), unroll)?;
+        for (work, (part, total)) in works.iter().zip(parts.iter().zip(totals)) {
+            if let (true, Some(part), Some(total)) = (work.is_float_sum(), part, total) {
+                let sum = part.finish_lanes(self);
+                total.take(self, Nth::ONLY, sum, None);
+            }
+        }
+        self.enter(outside);
+        self.emit.push_for(lo, tile.lo, tile.hi, CHAIN, false, block);
+        Ok(())
+    }
+
+    /// Everything of one width for part of a tile.
+    fn tile_range(
+        &mut self,
+        works: &[Work],
+        accums: &[Option<Accum>],
+        width: Width,
+        tile: Tile,
+        range: (Reg, Reg),
+        unroll: usize,
+    ) -> Result<(), LowerError> {
+        self.vector_loop(tile.axis, range, width, unroll, &mut |lower, copy| {
+            let mask = lower.live_here(tile.axis);
+            for (work, accum) in works.iter().zip(accums) {
+                match (work, accum) {
+                    (Work::Store { term, buf }, _) => {
+                        let value = lower.lanes(*term, width.lanes)?;
+                        let place = Place { buf: *buf, axis: tile.axis, base: tile.lo };
+                        let offset = lower.place_offset(place)?;
+                        lower.emit.store(*buf, offset, value);
+                    }
+                    (Work::Fold { body, .. }, Some(accum)) => accum.step(lower, copy, *body, mask)?,
+                    _ => {}
+                }
+            }
+            Ok(())
+        })
     }
 
     /// Carry a single-valued state and add the tile's result.
