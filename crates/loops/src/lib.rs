@@ -4,6 +4,11 @@ mod backend;
 mod ir;
 pub mod lower;
 pub mod math;
+mod print;
+mod verify;
+
+pub use print::print;
+pub use verify::{verify, VerifyError};
 
 pub use backend::{Backend, BackendError, CallArgs, Code, Listing, Target};
 pub use ir::{
