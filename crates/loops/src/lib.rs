@@ -1,6 +1,7 @@
 //! Loop IR: explicit loops, vectors and tiles, between fold programs and native code.
 
 mod backend;
+pub mod interp;
 mod ir;
 pub mod lower;
 pub mod math;
