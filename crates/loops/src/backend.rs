@@ -44,6 +44,11 @@ pub trait Code: Send + Sync {
     /// iterations `begin..end` of different threads are disjoint.
     unsafe fn call(&self, args: &CallArgs<'_>) -> i32;
 
+    /// Whether calls with disjoint iterations may run at the same time.
+    fn is_concurrent(&self) -> bool {
+        true
+    }
+
     /// Bytes of machine code.
     fn size(&self) -> usize;
 }

@@ -7,6 +7,7 @@ use crate::signature::Signature;
 use crate::work::Traffic;
 use onefold_cranelift::Cranelift;
 use onefold_ir::{Constant, Func, Module, Op};
+use onefold_loops::interp::InterpBackend;
 use onefold_loops::lower::{lower, Schedule};
 use onefold_loops::{Backend as CodeGenerator, Target};
 use onefold_passes::fold::FoldProgram;
@@ -155,7 +156,7 @@ impl Compiler {
     pub(crate) fn generator(&self) -> Result<Option<Box<dyn CodeGenerator>>, Error> {
         Ok(match self.backend {
             Backend::Cranelift => Some(Box::new(Cranelift::host()?)),
-            Backend::Loops => return Err(onefold_loops::BackendError::Unavailable { backend: "loops", why: "not yet".into() }.into()),
+            Backend::Loops => Some(Box::new(InterpBackend)),
             Backend::Interp => None,
         })
     }

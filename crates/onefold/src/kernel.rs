@@ -236,7 +236,8 @@ impl Kernel {
         for buffer in &loops.buffers {
             buffer.len.eval(sizes).ok_or_else(|| overflow(&buffer.name))?;
         }
-        let statuses = parallel_for(self.threads, extent, |begin, end| {
+        let threads = if code.is_concurrent() { self.threads } else { 1 };
+        let statuses = parallel_for(threads, extent, |begin, end| {
             let mut scratch = Scratch::new(bytes)
                 .map_err(|e| CallError::Array { name: "scratch memory".to_owned(), error: e.into() })?;
             // SAFETY: `check` made sure that every array is as long as its shape at these sizes; those of inputs are dense or

@@ -43,8 +43,7 @@ impl Code for Interpreted {
                 // SAFETY: the caller promises that the buffer is as long as the kernel declares, and that no output overlaps it.
                 Array::Input(unsafe { std::slice::from_raw_parts(*pointer, len) })
             } else {
-                // SAFETY: as above; outputs overlap nothing, and concurrent calls write disjoint parts through interpreters that
-                // touch the bytes of their own iterations only.
+                // SAFETY: as above; outputs overlap nothing else, and calls do not run at the same time (`is_concurrent`).
                 Array::Output(unsafe { std::slice::from_raw_parts_mut(*pointer, len) })
             });
         }
@@ -52,6 +51,11 @@ impl Code for Interpreted {
             eprintln!("onefold: internal error in a kernel, this is a bug in onefold: {error}");
             STOPPED
         })
+    }
+
+    fn is_concurrent(&self) -> bool {
+        // Calls hold exclusive slices of whole outputs.
+        false
     }
 
     fn size(&self) -> usize {
