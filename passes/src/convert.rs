@@ -37,6 +37,8 @@ type Substitution = BTreeMap<AxisId, TermId>;
 struct Converter<'a> {
     func: &'a Func,
     axes: Vec<AxisDecl>,
+    /// For each axis those that stand in for it where it would be captured.
+    aliases: BTreeMap<AxisId, Vec<AxisId>>,
     inputs: Vec<ArrayDecl>,
     constants: Vec<usize>,
     terms: Terms,
@@ -52,6 +54,7 @@ pub fn convert(module: &Module, func: &Func) -> Result<Graph, PassError> {
     let mut converter = Converter {
         func,
         axes: func.axes.clone(),
+        aliases: BTreeMap::new(),
         inputs: inputs.collect(),
         constants: vec![],
         terms: Terms::default(),
@@ -142,13 +145,13 @@ impl Converter<'_> {
                 Ok(self.cast(x, dtype))
             }
             Op::Reduce(op, axes) => {
-                let (fresh, subst) = self.bind(*axes, subst);
+                let (fresh, subst) = self.bind(*axes, subst)?;
                 let x = self.node(args[0], &subst)?;
                 let axes = axes.iter().map(|a| fresh.get(&a).copied().unwrap_or(a)).collect();
                 Ok(self.terms.make(TermOp::Reduce(*op, axes), dtype, vec![x]))
             }
             Op::ArgMax(axis) => {
-                let (fresh, subst) = self.bind(AxisSet::one(*axis), subst);
+                let (fresh, subst) = self.bind(AxisSet::one(*axis), subst)?;
                 let x = self.node(args[0], &subst)?;
                 let axis = fresh.get(axis).copied().unwrap_or(*axis);
                 Ok(self.terms.make(TermOp::ArgMax(axis), dtype, vec![x]))
@@ -157,7 +160,7 @@ impl Converter<'_> {
                 if subst.contains_key(to) {
                     return Err(PassError::unsupported("a view or gather along the new axis of topk"));
                 }
-                let (fresh, subst) = self.bind(AxisSet::one(*axis), subst);
+                let (fresh, subst) = self.bind(AxisSet::one(*axis), subst)?;
                 let x = self.node(args[0], &subst)?;
                 let axis = fresh.get(axis).copied().unwrap_or(*axis);
                 Ok(self.terms.make(TermOp::TopK { axis, to: *to, part: *part }, dtype, vec![x]))
@@ -298,28 +301,47 @@ impl Converter<'_> {
         self.node(arg, &inner)
     }
 
-    /// Bind reduced axes: outer substitutions of them do not reach inside, and those whose names would be captured get fresh ones.
-    fn bind(&mut self, axes: AxisSet, subst: &Substitution) -> (BTreeMap<AxisId, AxisId>, Substitution) {
+    /// Bind reduced axes: outer substitutions of them do not reach inside, and those whose names would be captured get others.
+    ///
+    /// An alias made before serves again if nothing that is substituted mentions it: equal terms then stay equal, and
+    /// chains of views over reductions do not use up axes.
+    fn bind(
+        &mut self,
+        axes: AxisSet,
+        subst: &Substitution,
+    ) -> Result<(BTreeMap<AxisId, AxisId>, Substitution), PassError> {
         let mut inner = subst.clone();
         inner.retain(|axis, _| !axes.contains(*axis));
         let mentioned = inner.values().fold(AxisSet::EMPTY, |set, t| set.union(self.terms.get(*t).axes));
         let mut fresh = BTreeMap::new();
         for axis in axes.intersect(mentioned).iter() {
-            if self.axes.len() >= MAX_AXES {
-                continue; // the check for too many axes stands in the verifier; `schedule` reports the clash
-            }
-            let extent = match &self.axes[axis.0 as usize].extent {
-                Extent::Fixed(n) => Extent::Fixed(*n),
-                _ => Extent::Derived(SizeExpr::Axis(axis)),
+            let known = self.aliases.get(&axis).and_then(|a| a.iter().copied().find(|id| !mentioned.contains(*id)));
+            let id = match known {
+                Some(id) => id,
+                None => self.alias(axis)?,
             };
-            let name = format!("{}'", self.axes[axis.0 as usize].name);
-            let id = AxisId(self.axes.len() as u8);
-            self.axes.push(AxisDecl { name, extent });
             let index = self.terms.make(TermOp::Index(id), DType::I64, vec![]);
             inner.insert(axis, index);
             fresh.insert(axis, id);
         }
-        (fresh, inner)
+        Ok((fresh, inner))
+    }
+
+    /// A new axis of the same length.
+    fn alias(&mut self, axis: AxisId) -> Result<AxisId, PassError> {
+        if self.axes.len() >= MAX_AXES {
+            return Err(PassError::unsupported(format!("a function that needs more than {MAX_AXES} axes")));
+        }
+        let extent = match &self.axes[axis.0 as usize].extent {
+            Extent::Fixed(n) => Extent::Fixed(*n),
+            _ => Extent::Derived(SizeExpr::Axis(axis)),
+        };
+        let id = AxisId(self.axes.len() as u8);
+        let aliases = self.aliases.entry(axis).or_default();
+        aliases.push(id);
+        let name = format!("{}{}", self.axes[axis.0 as usize].name, "'".repeat(aliases.len()));
+        self.axes.push(AxisDecl { name, extent });
+        Ok(id)
     }
 
     fn load(&mut self, input: usize, subst: &Substitution) -> TermId {
