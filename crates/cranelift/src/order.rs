@@ -68,7 +68,7 @@ fn flush(kernel: &Kernel, run: &mut Vec<Stmt>, sorted: &mut Vec<Stmt>) {
 /// Statements of the run that must stand before one.
 fn predecessors(kernel: &Kernel, seen: &mut Seen, at: usize, statement: &Stmt) -> Vec<usize> {
     let (reads, writes, load, store) = match statement {
-        Stmt::Assign(dst, expr) => (operands(expr), Some(*dst), loaded(expr), None),
+        Stmt::Assign(dst, expr) => (expr.operands(), Some(*dst), loaded(expr), None),
         Stmt::Store { buf, offset, value, .. } => (vec![*offset, *value], None, None, Some(*buf)),
         _ => (vec![], None, None, None),
     };
@@ -100,26 +100,5 @@ fn loaded(expr: &Expr) -> Option<BufId> {
     match expr {
         Expr::Load { buf, .. } => Some(*buf),
         _ => None,
-    }
-}
-
-fn operands(expr: &Expr) -> Vec<Reg> {
-    match expr {
-        Expr::Const(..) | Expr::Iota(_) => vec![],
-        Expr::Copy(x)
-        | Expr::Unary(_, x)
-        | Expr::Convert(_, x)
-        | Expr::Bitcast(_, x)
-        | Expr::Splat(_, x)
-        | Expr::Extract(x, _)
-        | Expr::Reduce(_, x) => vec![*x],
-        Expr::Binary(_, x, y) | Expr::Compare(_, x, y) => vec![*x, *y],
-        Expr::Fma(x, y, z) | Expr::Select(x, y, z) => vec![*x, *y, *z],
-        Expr::Load { offset, stride, tail, .. } => {
-            let mut regs = vec![*offset];
-            regs.extend(stride);
-            regs.extend(tail.iter().flat_map(|(n, fill)| [*n, *fill]));
-            regs
-        }
     }
 }

@@ -399,3 +399,27 @@ impl Kernel {
         &self.buffers[buf.0 as usize]
     }
 }
+
+impl Expr {
+    /// The registers that it reads, in the order of the text.
+    pub fn operands(&self) -> Vec<Reg> {
+        match self {
+            Expr::Const(..) | Expr::Iota(_) => vec![],
+            Expr::Copy(x)
+            | Expr::Unary(_, x)
+            | Expr::Convert(_, x)
+            | Expr::Bitcast(_, x)
+            | Expr::Splat(_, x)
+            | Expr::Extract(x, _)
+            | Expr::Reduce(_, x) => vec![*x],
+            Expr::Binary(_, x, y) | Expr::Compare(_, x, y) => vec![*x, *y],
+            Expr::Fma(x, y, z) | Expr::Select(x, y, z) => vec![*x, *y, *z],
+            Expr::Load { offset, stride, tail, .. } => {
+                let mut regs = vec![*offset];
+                regs.extend(stride);
+                regs.extend(tail.iter().flat_map(|(n, fill)| [*n, *fill]));
+                regs
+            }
+        }
+    }
+}

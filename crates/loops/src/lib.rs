@@ -5,9 +5,11 @@ pub mod interp;
 mod ir;
 pub mod lower;
 pub mod math;
+mod parse;
 mod print;
 mod verify;
 
+pub use parse::{parse, ParseError};
 pub use print::print;
 pub use verify::{verify, VerifyError};
 

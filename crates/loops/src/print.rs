@@ -92,14 +92,16 @@ struct Printer<'a> {
 
 impl<'a> Printer<'a> {
     fn new(kernel: &'a Kernel) -> Printer<'a> {
-        // A name alone stands for the first register of that name; others are numbered.
+        // A name alone stands for the first register of that name in the text; others are numbered as they appear.
         let mut taken: HashMap<String, u32> = HashMap::new();
-        let mut names = vec![];
-        for reg in &kernel.regs {
-            let plain: String = reg.name.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
+        let mut names = vec![String::new(); kernel.regs.len()];
+        for reg in appearance(kernel) {
+            let Some(name) = names.get_mut(reg.0 as usize).filter(|n| n.is_empty()) else { continue };
+            let is_plain = |c: &char| c.is_ascii_alphanumeric() || *c == '_';
+            let plain: String = kernel.regs[reg.0 as usize].name.chars().filter(is_plain).collect();
             let plain = if plain.is_empty() { "r".to_owned() } else { plain };
             let n = taken.entry(plain.clone()).or_default();
-            names.push(if *n == 0 { format!("%{plain}") } else { format!("%{plain}.{n}") });
+            *name = if *n == 0 { format!("%{plain}") } else { format!("%{plain}.{n}") };
             *n += 1;
         }
         Printer { kernel, names, out: String::new(), depth: 0 }
@@ -224,6 +226,39 @@ impl<'a> Printer<'a> {
             }
         }
     }
+}
+
+/// Registers in the order of the text.
+fn appearance(kernel: &Kernel) -> Vec<Reg> {
+    fn block(statements: &[Stmt], out: &mut Vec<Reg>) {
+        for statement in statements {
+            match statement {
+                Stmt::Assign(dst, expr) => {
+                    out.push(*dst);
+                    out.extend(expr.operands());
+                }
+                Stmt::Store { offset, value, tail, .. } => {
+                    out.extend([*offset, *value]);
+                    out.extend(tail);
+                }
+                Stmt::For { var, lo, hi, body, .. } => {
+                    out.extend([*var, *lo, *hi]);
+                    block(body, out);
+                }
+                Stmt::If { cond, then, els } => {
+                    out.push(*cond);
+                    block(then, out);
+                    block(els, out);
+                }
+                Stmt::Fail { cond, .. } => out.push(*cond),
+                Stmt::Comment(_) => {}
+            }
+        }
+    }
+    let mut out: Vec<Reg> = kernel.sizes.iter().map(|s| s.reg).collect();
+    out.extend(kernel.split.iter().flat_map(|s| [s.begin, s.end]));
+    block(&kernel.body, &mut out);
+    out
 }
 
 /// A float that always shows that it is one.

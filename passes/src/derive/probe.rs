@@ -72,7 +72,7 @@ fn opaque(id: TermId, dtype: DType, seed: u64) -> f64 {
     if dtype == DType::Bool {
         return (bits & 1) as f64;
     }
-    if bits % 7 == 0 {
+    if bits.is_multiple_of(7) {
         return 0.0;
     }
     unit(mix(bits)) * 3.0
@@ -97,7 +97,7 @@ pub fn point(anchors: &[AnchorId], n: u64) -> Point {
     for (i, a) in anchors.iter().enumerate() {
         let draw = |salt: u64| {
             let x = unit(mix(mix(n * 31 + salt) ^ i as u64)) * 2.5;
-            if n % 2 == 0 {
+            if n.is_multiple_of(2) {
                 x.abs() + 0.1
             } else {
                 x
