@@ -143,7 +143,7 @@ impl Numbers {
             DType::U8 => f64::from(self.normal() * 32.0 + 128.0).round().clamp(0.0, 255.0),
             DType::I4 => f64::from(self.normal() * 3.0).round().clamp(-8.0, 7.0),
             DType::U4 => f64::from(self.normal() * 3.0 + 8.0).round().clamp(0.0, 15.0),
-            _ => (u128::from(self.next()) * u128::from(self.ids.unwrap_or(8)) >> 64) as f64,
+            _ => ((u128::from(self.next()) * u128::from(self.ids.unwrap_or(8))) >> 64) as f64,
         }
     }
 }

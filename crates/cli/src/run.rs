@@ -18,7 +18,7 @@ pub fn run(args: &Run, quiet: bool) -> Result<(), Failure> {
     let module = source::read(&args.source.file)?;
     let func = onefold::choose(&module, args.source.func.as_deref())?.name.clone();
     let kernel = compile(args, &module, &func)?;
-    for name in given.keys().filter(|n| !kernel.axes().contains(&n.as_str())) {
+    if let Some(name) = given.keys().find(|n| !kernel.axes().contains(&n.as_str())) {
         return Err(Failure::Usage(format!("--size {name}: @{func} has no axis {name} whose length is open")));
     }
     let files = fill::files(&args.inputs, &kernel)?;

@@ -75,10 +75,6 @@ impl Draft {
         self.graph.terms.float(v, DType::F32)
     }
 
-    pub fn literal(&mut self, v: Literal, dtype: DType) -> TermId {
-        self.graph.terms.make(TermOp::Literal(v), dtype, vec![])
-    }
-
     pub fn int(&mut self, v: i64) -> TermId {
         self.graph.terms.int(v)
     }

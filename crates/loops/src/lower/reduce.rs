@@ -84,7 +84,7 @@ impl Accum {
         if let Some(nan) = self.nan {
             // One comparison tells whether either of two values is NaN: copies go in pairs.
             let other = match self.odd.take() {
-                None if copy.of % 2 == 0 && copy.at % 2 == 0 => {
+                None if copy.of.is_multiple_of(2) && copy.at.is_multiple_of(2) => {
                     self.odd.set(Some(value));
                     None
                 }
