@@ -39,7 +39,26 @@ pub(crate) fn inputs(compiled: &Compiled, inputs: &[ArrayView<'_>]) -> Result<Ve
         }
     }
     let shapes: Vec<Vec<usize>> = inputs.iter().map(|v| v.shape().to_vec()).collect();
-    sizes(compiled, &shapes)
+    let sizes = sizes(compiled, &shapes)?;
+    scales(compiled, inputs)?;
+    Ok(sizes)
+}
+
+/// Scales of quantizations that are inputs must be finite and positive. There are few of them beside what they scale, so
+/// they are looked at here, before a kernel runs. (Literal ones are verified with the function.)
+fn scales(compiled: &Compiled, inputs: &[ArrayView<'_>]) -> Result<(), CallError> {
+    let func = &compiled.func;
+    for node in &func.nodes {
+        let (Op::Quantize | Op::Dequantize, Some(scale)) = (&node.op, node.args.get(1)) else { continue };
+        let Op::Param(at) = func.node(*scale).op else { continue };
+        let Some(view) = inputs.get(at) else { continue };
+        let array =
+            view.to_array().map_err(|error| CallError::Array { name: compiled.signature.inputs[at].name.clone(), error })?;
+        if array.to_f64().iter().any(|s| !(s.is_finite() && *s > 0.0)) {
+            return Err(CallError::BadScale);
+        }
+    }
+    Ok(())
 }
 
 /// Shapes of the results.

@@ -54,7 +54,7 @@ impl Place {
         let (low, high) = reach(shape, strides).ok_or(ArrayError::TooLarge)?;
         let empty = shape.contains(&0);
         let inside = |at: isize| offset.checked_add_signed(at).is_some_and(|at| at < len);
-        if !empty && !(inside(low) && inside(high)) {
+        if !(empty || inside(low) && inside(high)) {
             return Err(ArrayError::OutOfBounds { shape: shape.to_vec(), strides: strides.to_vec(), len });
         }
         let start = if empty { start } else { start.wrapping_add(offset) };
@@ -102,8 +102,13 @@ impl Place {
         if self.elements() == 0 {
             return false;
         }
-        let mut axes: Vec<(usize, usize)> =
-            self.shape.iter().zip(&self.strides).filter(|(n, _)| **n > 1).map(|(n, s)| (s.unsigned_abs(), *n)).collect();
+        let mut axes: Vec<(usize, usize)> = self
+            .shape
+            .iter()
+            .zip(&self.strides)
+            .filter(|(n, _)| **n > 1)
+            .map(|(n, s)| (s.unsigned_abs(), *n))
+            .collect();
         axes.sort_unstable();
         let mut extent = 0usize;
         for (stride, len) in axes {

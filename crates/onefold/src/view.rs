@@ -42,7 +42,7 @@ unsafe impl Send for ArrayViewMut<'_> {}
 // SAFETY: through a shared reference to it nothing is written.
 unsafe impl Sync for ArrayViewMut<'_> {}
 
-fn counted<T: Element>(shape: &[usize], found: usize) -> Result<(), ArrayError> {
+fn counted(shape: &[usize], found: usize) -> Result<(), ArrayError> {
     let expected = elements_of(shape).ok_or(ArrayError::TooLarge)?;
     if found == expected {
         Ok(())
@@ -57,7 +57,7 @@ impl<'a> ArrayView<'a> {
     /// # Errors
     /// The slice is not as long as the shape says.
     pub fn new<T: Element>(shape: &[usize], data: &'a [T]) -> Result<ArrayView<'a>, ArrayError> {
-        counted::<T>(shape, data.len())?;
+        counted(shape, data.len())?;
         ArrayView::strided(data, 0, shape, &memory::dense_strides(shape))
     }
 
@@ -122,7 +122,7 @@ impl<'a> ArrayViewMut<'a> {
     /// # Errors
     /// The slice is not as long as the shape says.
     pub fn new<T: Element>(shape: &[usize], data: &'a mut [T]) -> Result<ArrayViewMut<'a>, ArrayError> {
-        counted::<T>(shape, data.len())?;
+        counted(shape, data.len())?;
         ArrayViewMut::strided(data, 0, shape, &memory::dense_strides(shape))
     }
 

@@ -29,11 +29,8 @@ fn show(source: &Graph, node: &Node) -> String {
 }
 
 fn facts(source: &Graph, facts: &Facts) -> String {
-    let axes: Vec<&str> = facts
-        .axes
-        .iter()
-        .map(|a| source.axes.get(usize::from(a.0)).map_or("?", |decl| decl.name.as_str()))
-        .collect();
+    let axes: Vec<&str> =
+        facts.axes.iter().map(|a| source.axes.get(usize::from(a.0)).map_or("?", |decl| decl.name.as_str())).collect();
     let mut text = format!("{}[{}]", facts.dtype, axes.join(", "));
     if let Some(constant) = facts.constant {
         let _ = write!(text, " = {}", constant.as_f64());
@@ -48,7 +45,8 @@ pub fn text(source: &Graph, saturated: &Saturated) -> String {
     let (ids, numbers) = classes(saturated);
     let number = |id: Id| numbers.get(&saturated.egraph.find(id)).copied().unwrap_or(0);
     let total: usize = ids.iter().map(|id| saturated.egraph[*id].nodes.len()).sum();
-    let mut out = format!("egraph @{}: {} classes, {total} nodes, {} rounds\n", source.name, ids.len(), saturated.iterations);
+    let mut out =
+        format!("egraph @{}: {} classes, {total} nodes, {} rounds\n", source.name, ids.len(), saturated.iterations);
     for (output, root) in source.outputs.iter().zip(&saturated.roots) {
         let _ = writeln!(out, "{} = c{}", output.name, number(*root));
     }

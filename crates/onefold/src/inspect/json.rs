@@ -1,9 +1,9 @@
 //! Fold programs as JSON: the facts that tests and scripts rely on.
 
+use onefold_ir::AxisId;
 use onefold_passes::fold::{FoldProgram, Item, Pass, StateOp, Step, Target};
 use onefold_passes::schedule::reads::{axis_names, inputs_of, pass_terms, reads};
 use onefold_passes::term::{TermId, TermOp};
-use onefold_ir::AxisId;
 use serde_json::{json, Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -42,9 +42,7 @@ pub fn function(program: &FoldProgram) -> Value {
             "state": [],
         }));
     }
-    let stored = |i: &onefold_passes::fold::ArrayDecl| {
-        json!({ "name": i.name, "dtype": i.dtype.name(), "axes": axis_names(program, i.axes.iter().copied()) })
-    };
+    let stored = |i: &onefold_passes::fold::ArrayDecl| json!({ "name": i.name, "dtype": i.dtype.name(), "axes": axis_names(program, i.axes.iter().copied()) });
     let intermediates: Vec<Value> = program.intermediates.iter().map(stored).collect();
     json!({ "name": program.name, "passes": passes, "reads": streams, "intermediates": intermediates })
 }

@@ -153,19 +153,30 @@ pub fn fold_json(compiler: &Compiler, module: &Module, funcs: &[&str]) -> Result
     Ok(json::document(&functions))
 }
 
-/// How many times each input is streamed from memory, by name, and the names of the arrays that are stored and read back.
+/// What a fold program costs in memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Streams {
+    /// How many times each input is streamed from memory, by name.
+    pub reads: Vec<(String, u32)>,
+    /// Number of passes, those that only store included.
+    pub passes: usize,
+    /// Names of arrays that are stored and read back.
+    pub intermediates: Vec<String>,
+}
+
+/// The facts of a function's fold program that tests assert.
 ///
 /// # Errors
 /// The function has no fold program.
-pub fn streams(
-    compiler: &Compiler,
-    module: &Module,
-    func: &str,
-) -> Result<(Vec<(String, u32)>, Vec<String>), InspectError> {
+pub fn streams(compiler: &Compiler, module: &Module, func: &str) -> Result<Streams, InspectError> {
     let program = program(compiler, module, find(module, func)?)?;
     let reads = onefold_passes::schedule::reads::reads(&program);
-    let reads = program.inputs.iter().map(|i| i.name.clone()).zip(reads).collect();
-    Ok((reads, program.intermediates.iter().map(|i| i.name.clone()).collect()))
+    let facts = json::function(&program);
+    Ok(Streams {
+        reads: program.inputs.iter().map(|i| i.name.clone()).zip(reads).collect(),
+        passes: facts["passes"].as_array().map_or(0, Vec::len),
+        intermediates: program.intermediates.iter().map(|i| i.name.clone()).collect(),
+    })
 }
 
 /// The chain of named laws from the user's term to the kernel.
@@ -190,7 +201,7 @@ fn code(compiler: &Compiler, module: &Module, func: &Func, stage: Stage) -> Resu
     let schedule = compiler.schedule_for(&program, &target);
     let kernel = lower(&program, &target, &schedule)?;
     Ok(match stage {
-        Stage::Loop => format!("{kernel:#?}\n"),
+        Stage::Loop => kernel.to_string(),
         Stage::Asm => backend.listing(&kernel, Listing::Asm)?,
         _ => backend.listing(&kernel, Listing::Ir)?,
     })
