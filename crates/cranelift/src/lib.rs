@@ -8,6 +8,7 @@ mod code;
 mod convert;
 mod expr;
 mod isa;
+mod lanes;
 mod memory;
 mod order;
 mod translate;

@@ -5,6 +5,7 @@ pub mod interp;
 mod ir;
 pub mod lower;
 pub mod math;
+mod names;
 mod parse;
 mod print;
 mod verify;

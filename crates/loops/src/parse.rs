@@ -1,10 +1,9 @@
 //! Loop IR from text, as [`crate::print`] writes it: one statement a line.
 
-use crate::print::{binary_name, compare_name, fold_name, kind_name, unary_name};
-use crate::{
-    BinOp, BufId, Buffer, BufferKind, Cmp, Count, Elem, Expr, Fold, Kernel, Number, Reg, RegDecl, SizeParam, Split,
-    Stmt, Ty, UnOp,
+use crate::names::{
+    binary_name, compare_name, elem_named, fold_name, kind_name, unary_name, BINARY, COMPARE, FOLDS, KINDS, UNARY,
 };
+use crate::{BufId, Buffer, Count, Elem, Expr, Kernel, Number, Reg, RegDecl, SizeParam, Split, Stmt, Ty};
 use std::collections::HashMap;
 
 /// Where a text stops being loop IR.
@@ -400,30 +399,4 @@ impl<'a> Parser<'a> {
             Ok,
         )
     }
-}
-
-const KINDS: [BufferKind; 4] = [BufferKind::Input, BufferKind::Output, BufferKind::Scratch, BufferKind::Stack];
-const UNARY: [UnOp; 6] = [UnOp::Neg, UnOp::Abs, UnOp::Sqrt, UnOp::Floor, UnOp::Nearest, UnOp::Not];
-const BINARY: [BinOp; 13] = [
-    BinOp::Add,
-    BinOp::Sub,
-    BinOp::Mul,
-    BinOp::Div,
-    BinOp::Rem,
-    BinOp::Min,
-    BinOp::Max,
-    BinOp::And,
-    BinOp::Or,
-    BinOp::Xor,
-    BinOp::Shl,
-    BinOp::Shr,
-    BinOp::Ushr,
-];
-const COMPARE: [Cmp; 7] = [Cmp::Lt, Cmp::Le, Cmp::Gt, Cmp::Ge, Cmp::Eq, Cmp::Ne, Cmp::Uno];
-const FOLDS: [Fold; 6] = [Fold::Add, Fold::Mul, Fold::Min, Fold::Max, Fold::Any, Fold::All];
-
-fn elem_named(name: &str) -> Option<Elem> {
-    const ALL: [Elem; 9] =
-        [Elem::F32, Elem::F64, Elem::F16, Elem::BF16, Elem::I8, Elem::U8, Elem::I32, Elem::I64, Elem::Bool];
-    ALL.into_iter().find(|e| e.name() == name)
 }

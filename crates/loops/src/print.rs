@@ -1,6 +1,7 @@
 //! Loop IR as text: one statement a line, constants in place, registers by unique names.
 
-use crate::{BinOp, BufferKind, Cmp, Count, Expr, Fold, Kernel, Number, Reg, Stmt, UnOp};
+use crate::names::{binary_name, compare_name, fold_name, kind_name, unary_name};
+use crate::{Count, Expr, Kernel, Number, Reg, Stmt};
 use std::collections::HashMap;
 use std::fmt::{self, Write};
 
@@ -15,72 +16,6 @@ impl fmt::Display for Kernel {
 /// The text of a kernel.
 pub fn print(kernel: &Kernel) -> String {
     kernel.to_string()
-}
-
-/// Name of an operation of one operand.
-pub(crate) fn unary_name(op: UnOp) -> &'static str {
-    match op {
-        UnOp::Neg => "neg",
-        UnOp::Abs => "abs",
-        UnOp::Sqrt => "sqrt",
-        UnOp::Floor => "floor",
-        UnOp::Nearest => "nearest",
-        UnOp::Not => "not",
-    }
-}
-
-/// Name of an operation of two operands.
-pub(crate) fn binary_name(op: BinOp) -> &'static str {
-    match op {
-        BinOp::Add => "add",
-        BinOp::Sub => "sub",
-        BinOp::Mul => "mul",
-        BinOp::Div => "div",
-        BinOp::Rem => "rem",
-        BinOp::Min => "min",
-        BinOp::Max => "max",
-        BinOp::And => "and",
-        BinOp::Or => "or",
-        BinOp::Xor => "xor",
-        BinOp::Shl => "shl",
-        BinOp::Shr => "shr",
-        BinOp::Ushr => "ushr",
-    }
-}
-
-/// Name of a comparison.
-pub(crate) fn compare_name(op: Cmp) -> &'static str {
-    match op {
-        Cmp::Lt => "lt",
-        Cmp::Le => "le",
-        Cmp::Gt => "gt",
-        Cmp::Ge => "ge",
-        Cmp::Eq => "eq",
-        Cmp::Ne => "ne",
-        Cmp::Uno => "uno",
-    }
-}
-
-/// Name of a reduction over lanes.
-pub(crate) fn fold_name(op: Fold) -> &'static str {
-    match op {
-        Fold::Add => "add",
-        Fold::Mul => "mul",
-        Fold::Min => "min",
-        Fold::Max => "max",
-        Fold::Any => "any",
-        Fold::All => "all",
-    }
-}
-
-/// Name of a kind of buffer.
-pub(crate) fn kind_name(kind: BufferKind) -> &'static str {
-    match kind {
-        BufferKind::Input => "input",
-        BufferKind::Output => "output",
-        BufferKind::Scratch => "scratch",
-        BufferKind::Stack => "stack",
-    }
 }
 
 struct Printer<'a> {

@@ -1,6 +1,6 @@
 //! Graphs for tests, written as expressions.
 
-use onefold_ir::{AxisDecl, AxisId, BinaryOp, CmpOp, DType, Extent, Literal, Part, ReduceOp, UnaryOp};
+use onefold_ir::{AxisDecl, AxisId, BinaryOp, CmpOp, DType, Extent, Part, ReduceOp, UnaryOp};
 use onefold_passes::convert::Graph;
 use onefold_passes::fold::ArrayDecl;
 use onefold_passes::term::{ArrayId, TermId, TermOp, Terms};
