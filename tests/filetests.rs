@@ -22,7 +22,8 @@ fn main() {
 /// All files below a folder, in order.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = vec![];
-    let mut entries: Vec<PathBuf> = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|e| e.path()).collect();
+    let mut entries: Vec<PathBuf> =
+        std::fs::read_dir(folder).into_iter().flatten().flatten().map(|e| e.path()).collect();
     entries.sort();
     for entry in entries {
         if entry.is_dir() {

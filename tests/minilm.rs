@@ -71,7 +71,9 @@ fn every_layer_is_within_its_bound() {
         let between = pairs.map(|((a, b), m)| (a - b).abs() / m).fold(0.0, f64::max);
         let bound = BOUND + HALF_UNIT * largest_score(&q, &k);
         fine &= ours <= bound && between <= bound + theirs;
-        report.push_str(&format!("layer {layer}: {ours:.2e} of {bound:.2e} (PyTorch {theirs:.2e}, apart {between:.2e})\n"));
+        report.push_str(&format!(
+            "layer {layer}: {ours:.2e} of {bound:.2e} (PyTorch {theirs:.2e}, apart {between:.2e})\n"
+        ));
     }
     println!("{report}");
     assert!(fine, "beyond the bound:\n{report}");

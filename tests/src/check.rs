@@ -39,8 +39,7 @@ pub fn check_file(name: &str, text: &str, case: Case) -> Result<(), String> {
     };
     onefold::verify(&module).map_err(|e| e.to_string())?;
     let options = Options::of(&test)?;
-    if case.form == Form::Wide && !options.wide
-        || case.form == Form::Plain && options.not_plain {
+    if case.form == Form::Wide && !options.wide || case.form == Form::Plain && options.not_plain {
         return Ok(());
     }
     let compiler = Compiler::new().backend(case.backend).form(case.form).threads(1);

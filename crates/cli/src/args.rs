@@ -7,7 +7,12 @@ use std::path::PathBuf;
 
 /// A compiler for attention graphs.
 #[derive(Debug, Parser)]
-#[command(name = "onefold", version, about, after_help = "Exit status: 0 done; 1 the input is at fault; 2 wrong usage; 3 results out of bounds.")]
+#[command(
+    name = "onefold",
+    version,
+    about,
+    after_help = "Exit status: 0 done; 1 the input is at fault; 2 wrong usage; 3 results out of bounds."
+)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]

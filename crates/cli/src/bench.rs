@@ -88,7 +88,11 @@ pub fn bench(args: &Bench, quiet: bool) -> Result<(), Failure> {
         eprint!("\r             \r");
     }
     let limit = before.max(kind.measure(threads, working_set));
-    if args.json { report_json(args, &contenders, &sizes, kind, limit) } else { report(&contenders, kind, limit, before) }
+    if args.json {
+        report_json(args, &contenders, &sizes, kind, limit)
+    } else {
+        report(&contenders, kind, limit, before)
+    }
 }
 
 /// What bounds a kernel: arithmetic if contractions do more than some operations a byte, else memory.
@@ -151,13 +155,7 @@ fn prepare(
 
 /// Where each input comes from: an earlier result of the same name, an array of that name, the next unnamed result of the
 /// step before, or new numbers.
-fn places(
-    kernel: &Kernel,
-    steps: &[Step],
-    pool: &mut Pool,
-    sizes: &Sizes,
-    seed: u64,
-) -> Result<Vec<Place>, Failure> {
+fn places(kernel: &Kernel, steps: &[Step], pool: &mut Pool, sizes: &Sizes, seed: u64) -> Result<Vec<Place>, Failure> {
     let mut found: Vec<Option<Place>> = vec![];
     let mut unused: Vec<usize> = steps.last().map_or(vec![], |s| (0..s.outputs.len()).collect());
     for input in &kernel.signature().inputs {

@@ -31,7 +31,10 @@ pub fn files<'a>(options: &'a [String], kernel: &Kernel) -> Result<BTreeMap<&'a 
         let (name, file) = source::pair("--input", option)?;
         let names: Vec<&str> = kernel.signature().inputs.iter().map(|i| i.name.as_str()).collect();
         if !names.contains(&name) {
-            return Err(Failure::Usage(format!("--input {option}: there is no input {name}, only {}", names.join(", "))));
+            return Err(Failure::Usage(format!(
+                "--input {option}: there is no input {name}, only {}",
+                names.join(", ")
+            )));
         }
         if files.insert(name, file).is_some() {
             return Err(Failure::Usage(format!("--input {name} is given twice")));
@@ -85,9 +88,13 @@ fn shape(input: &Argument, sizes: &Sizes) -> Result<Vec<usize>, Failure> {
             _ => sizes.get(&axis.name).copied(),
         };
         let size = size.ok_or_else(|| {
-            Failure::Usage(format!("the length of axis {} of input {} is needed: --size {}=N", axis.name, input.name, axis.name))
+            Failure::Usage(format!(
+                "the length of axis {} of input {} is needed: --size {}=N",
+                axis.name, input.name, axis.name
+            ))
         })?;
-        let too_large = || Failure::Input(format!("input {}: size {size} of axis {} is too large", input.name, axis.name));
+        let too_large =
+            || Failure::Input(format!("input {}: size {size} of axis {} is too large", input.name, axis.name));
         shape.push(usize::try_from(size).map_err(|_| too_large())?);
     }
     Ok(shape)

@@ -29,4 +29,3 @@ pub fn inspect(args: &Inspect) -> Result<(), Failure> {
     }
     emit(&texts.join("\n"))
 }
-

@@ -29,7 +29,8 @@ pub fn run(args: &Run, quiet: bool) -> Result<(), Failure> {
     }
     let mut inputs: Vec<Array> = vec![];
     for (input, array) in kernel.signature().inputs.iter().zip(arrays) {
-        let missing = || Failure::Usage(format!("input {} is missing: --input {}=FILE.npy, or --random", input, input.name));
+        let missing =
+            || Failure::Usage(format!("input {} is missing: --input {}=FILE.npy, or --random", input, input.name));
         inputs.push(array.ok_or_else(missing)?);
     }
     let views: Vec<ArrayView<'_>> = inputs.iter().map(Array::view).collect();
@@ -83,7 +84,8 @@ fn places<'a>(options: &'a [String], kernel: &Kernel) -> Result<BTreeMap<usize, 
         let by_name = outputs.iter().position(|o| o.name == name);
         let at = by_name.or_else(|| name.parse().ok().filter(|at| *at < outputs.len()));
         let names: Vec<&str> = outputs.iter().map(|o| o.name.as_str()).collect();
-        let unknown = || Failure::Usage(format!("--out {option}: there is no output {name}, only {}", names.join(", ")));
+        let unknown =
+            || Failure::Usage(format!("--out {option}: there is no output {name}, only {}", names.join(", ")));
         if places.insert(at.ok_or_else(unknown)?, file).is_some() {
             return Err(Failure::Usage(format!("--out {name} is given twice")));
         }
@@ -106,7 +108,8 @@ fn check(
     let references = onefold::evaluate(module, func, inputs)?;
     let start = Instant::now();
     let mut fine = true;
-    let outputs = source::compiler(BackendArg::Interp, FormArg::Plain)?.compile(module, func)?.signature().outputs.clone();
+    let outputs =
+        source::compiler(BackendArg::Interp, FormArg::Plain)?.compile(module, func)?.signature().outputs.clone();
     for ((output, got), want) in outputs.iter().zip(results).zip(&references) {
         let report = verify::compare(output, got, want, args.tolerance);
         text.push_str(&report.line);

@@ -52,8 +52,9 @@ fn scales(compiled: &Compiled, inputs: &[ArrayView<'_>]) -> Result<(), CallError
         let (Op::Quantize | Op::Dequantize, Some(scale)) = (&node.op, node.args.get(1)) else { continue };
         let Op::Param(at) = func.node(*scale).op else { continue };
         let Some(view) = inputs.get(at) else { continue };
-        let array =
-            view.to_array().map_err(|error| CallError::Array { name: compiled.signature.inputs[at].name.clone(), error })?;
+        let array = view
+            .to_array()
+            .map_err(|error| CallError::Array { name: compiled.signature.inputs[at].name.clone(), error })?;
         if array.to_f64().iter().any(|s| !(s.is_finite() && *s > 0.0)) {
             return Err(CallError::BadScale);
         }

@@ -34,7 +34,13 @@ impl Block {
         let whole = bytes.checked_add(ALIGNMENT).ok_or(error)?;
         let layout = Layout::from_size_align(whole, 16).map_err(|_| error)?;
         // SAFETY: the layout's size is at least `ALIGNMENT`, hence not 0.
-        let start = unsafe { if zeroed { alloc_zeroed(layout) } else { alloc(layout) } };
+        let start = unsafe {
+            if zeroed {
+                alloc_zeroed(layout)
+            } else {
+                alloc(layout)
+            }
+        };
         let start = NonNull::new(start).ok_or(error)?;
         let skip = start.as_ptr().align_offset(ALIGNMENT).min(ALIGNMENT);
         // SAFETY: `skip` is at most `ALIGNMENT`, by which the allocation is longer than `bytes`.
