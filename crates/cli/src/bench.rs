@@ -51,7 +51,7 @@ pub fn bench(args: &Bench, quiet: bool) -> Result<(), Failure> {
     let sizes = fill::sizes(&args.sizes)?;
     let text = source::text(&args.source.file)?;
     let module = source::read(&args.source.file)?;
-    let func = onefold::choose(&module, args.source.func.as_deref())?.name.clone();
+    let func = source::function(&module, &args.source)?;
     for name in &args.chain {
         onefold::choose(&module, Some(name))?;
     }

@@ -16,7 +16,7 @@ pub fn run(args: &Run, quiet: bool) -> Result<(), Failure> {
     }
     let given = fill::sizes(&args.fill.sizes)?;
     let module = source::read(&args.source.file)?;
-    let func = onefold::choose(&module, args.source.func.as_deref())?.name.clone();
+    let func = source::function(&module, &args.source)?;
     let kernel = compile(args, &module, &func)?;
     if let Some(name) = given.keys().find(|n| !kernel.axes().contains(&n.as_str())) {
         return Err(Failure::Usage(format!("--size {name}: @{func} has no axis {name} whose length is open")));

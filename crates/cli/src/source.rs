@@ -27,7 +27,16 @@ pub fn functions(module: &Module, source: &Source) -> Result<Vec<String>, Failur
     if let (None, false) = (&source.func, module.funcs.is_empty()) {
         return Ok(module.funcs.iter().map(|f| f.name.clone()).collect());
     }
-    Ok(vec![onefold::choose(module, source.func.as_deref())?.name.clone()])
+    Ok(vec![function(module, source)?])
+}
+
+/// The function meant: the one named, or the only one.
+pub fn function(module: &Module, source: &Source) -> Result<String, Failure> {
+    match onefold::choose(module, source.func.as_deref()) {
+        Ok(func) => Ok(func.name.clone()),
+        Err(onefold::Error::Empty) => Err(Failure::Input(format!("{}: there is no function", source.file.display()))),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// One form.
