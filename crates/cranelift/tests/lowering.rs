@@ -7,6 +7,7 @@ mod lowering {
 
 use lowering::check::{call, inputs, normal, Check, Fill, Outcome, Random};
 use lowering::graph::Draft;
+use onefold_cranelift::Cranelift;
 use onefold_ir::{BinaryOp, CmpOp, DType, ReduceOp, UnaryOp};
 use onefold_loops::lower::{lower, Schedule};
 use onefold_loops::Target;
@@ -531,7 +532,9 @@ fn long_sums_stay_accurate() {
         let program = derive_terms(d.graph.clone(), &Options::default()).unwrap().program;
         let kernel = lower(&program, &Target::BASELINE, &Schedule::choose(&program, &Target::BASELINE)).unwrap();
         let inputs = inputs(&program, sizes, &|name, _, _, _| if name == "one" { 1.0 } else { v });
-        let Outcome::Done(got) = call(&program, &kernel, sizes, &inputs) else { panic!("failed") };
+        let Outcome::Done(got) = call(&Cranelift::host().unwrap(), &program, &kernel, sizes, &inputs) else {
+            panic!("failed")
+        };
         for g in &got[0] {
             assert!((g - want).abs() <= 1e-6 * want.abs(), "{v}: {g} is not {want}, relative {:e}", (g - want) / want);
         }

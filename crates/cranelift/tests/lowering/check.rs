@@ -2,8 +2,9 @@
 
 use onefold_cranelift::Cranelift;
 use onefold_ir::DType;
+use onefold_loops::interp::InterpBackend;
 use onefold_loops::lower::{lower, Schedule};
-use onefold_loops::{scratch_bytes, Backend, CallArgs, Kernel, Target};
+use onefold_loops::{scratch_bytes, verify, Backend, CallArgs, Kernel, Target};
 use onefold_passes::convert::Graph;
 use onefold_passes::fold::FoldProgram;
 use onefold_passes::{derive_terms, interp, Form, Options};
@@ -86,8 +87,14 @@ pub enum Outcome {
 }
 
 /// Run a kernel, its split loop in two parts.
-pub fn call(program: &FoldProgram, kernel: &Kernel, sizes: &[i64], inputs: &[Vec<f64>]) -> Outcome {
-    let backend = Cranelift::host().unwrap();
+pub fn call(
+    backend: &dyn Backend,
+    program: &FoldProgram,
+    kernel: &Kernel,
+    sizes: &[i64],
+    inputs: &[Vec<f64>],
+) -> Outcome {
+    verify(kernel).unwrap();
     let code = backend.compile(kernel).unwrap();
     let mut arrays = vec![];
     for (decl, data) in program.inputs.iter().zip(inputs) {
@@ -142,13 +149,33 @@ pub struct Check<'a> {
     pub forms: &'a [Form],
     /// Largest error allowed, relative to the largest finite value of the output.
     pub tolerance: f64,
-    pub targets: Vec<Target>,
+}
+
+/// A way to run a program: where, on what vectors, in what tiles.
+struct Way {
+    backend: Box<dyn Backend>,
+    target: Target,
+    tile: Option<u32>,
+}
+
+/// All ways; the interpreter, which checks every access, only where there is not much to do.
+fn ways(small: bool) -> Vec<Way> {
+    let native = || Box::new(Cranelift::host().unwrap());
+    let mut ways = vec![
+        Way { backend: native(), target: Target::BASELINE, tile: None },
+        Way { backend: native(), target: Target { fma: false, ..Target::BASELINE }, tile: Some(8) },
+    ];
+    if small {
+        let wide = Target { vector_bytes: 64, vector_registers: 32, fma: true };
+        ways.push(Way { backend: Box::new(InterpBackend), target: Target::BASELINE, tile: Some(4) });
+        ways.push(Way { backend: Box::new(InterpBackend), target: wide, tile: None });
+    }
+    ways
 }
 
 impl<'a> Check<'a> {
     pub fn new(graph: &'a Graph) -> Check<'a> {
-        let plain = Target { fma: false, ..Target::BASELINE };
-        Check { graph, forms: &[Form::Fused, Form::Plain], tolerance: 2e-6, targets: vec![Target::BASELINE, plain] }
+        Check { graph, forms: &[Form::Fused, Form::Plain], tolerance: 2e-6 }
     }
 
     /// Compare at some sizes.
@@ -161,9 +188,6 @@ impl<'a> Check<'a> {
         for form in self.forms {
             let options = Options { form: *form, ..Options::default() };
             let program = derive_terms(self.graph.clone(), &options).unwrap().program;
-            if std::env::var_os("SHOW").is_some() {
-                println!("{program}");
-            }
             let inputs = inputs(&program, sizes, fill);
             let plain = Options { form: Form::Plain, ..Options::default() };
             let reference = derive_terms(self.graph.clone(), &plain).unwrap().program;
@@ -171,10 +195,14 @@ impl<'a> Check<'a> {
             if let Some(at) = program.outputs.iter().position(|o| o.name == ordered) {
                 want[at] = interp::run(&program, sizes, &inputs, 100).unwrap()[at].clone();
             }
-            for target in &self.targets {
-                let schedule = Schedule::choose(&program, target);
-                let kernel = lower(&program, target, &schedule).unwrap();
-                match call(&program, &kernel, sizes, &inputs) {
+            let elements: usize = inputs.iter().map(Vec::len).sum();
+            for way in ways(elements < 3000) {
+                let mut schedule = Schedule::choose(&program, &way.target);
+                if let Some(tile) = way.tile {
+                    schedule.tiles.iter_mut().for_each(|t| *t = tile);
+                }
+                let kernel = lower(&program, &way.target, &schedule).unwrap();
+                match call(&*way.backend, &program, &kernel, sizes, &inputs) {
                     Outcome::Done(got) => self.compare(&program, sizes, &got, &want),
                     Outcome::Failed(status) => panic!("status {status}\n{program}"),
                 }
@@ -186,9 +214,9 @@ impl<'a> Check<'a> {
     pub fn fails(&self, sizes: &[i64], fill: &Fill<'_>, status: i32) {
         let program = derive_terms(self.graph.clone(), &Options::default()).unwrap().program;
         let inputs = inputs(&program, sizes, fill);
-        let target = &self.targets[0];
+        let target = &Target::BASELINE;
         let kernel = lower(&program, target, &Schedule::choose(&program, target)).unwrap();
-        match call(&program, &kernel, sizes, &inputs) {
+        match call(&Cranelift::host().unwrap(), &program, &kernel, sizes, &inputs) {
             Outcome::Failed(found) => assert_eq!(found, status),
             Outcome::Done(_) => panic!("the call did not fail\n{program}"),
         }
