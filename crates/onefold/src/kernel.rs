@@ -60,6 +60,11 @@ impl Kernel {
         &self.compiled.signature
     }
 
+    /// Whether two kernels are one compiled function: the second came from the cache.
+    pub fn is_same_code(&self, other: &Kernel) -> bool {
+        Arc::ptr_eq(&self.compiled, &other.compiled)
+    }
+
     /// What was cut short when it was made.
     pub fn warnings(&self) -> &[String] {
         &self.compiled.warnings
