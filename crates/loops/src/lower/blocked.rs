@@ -42,6 +42,7 @@ impl<'p> Lowering<'p> {
         sink: &mut Sink<'_, 'p>,
     ) -> Result<(), LowerError> {
         let lanes = i64::from(work.outer.lanes);
+        let count = count.next_power_of_two();
         let group = lanes * count as i64;
         if let (Some(first), Some(end)) = (self.emit.known(lo), self.emit.known(hi)) {
             let middle = first + (end - first) / group * group;

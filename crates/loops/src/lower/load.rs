@@ -293,7 +293,11 @@ impl Lowering<'_> {
     pub fn lane_by_lane(&mut self, id: TermId, term: &Term, axis: AxisId, lanes: Lanes) -> Result<Reg, LowerError> {
         let elem = reg_elem(term.dtype);
         let len = Count::Const(u64::from(lanes.lanes));
-        let buf = self.emit.buffer("lanes", elem, BufferKind::Stack, len);
+        // Taken while in use: a lane's value may itself hold vectors that are computed so.
+        let buf = match self.lane_buffers.remove(&(elem, lanes.lanes)) {
+            Some(buf) => buf,
+            None => self.emit.buffer("lanes", elem, BufferKind::Stack, len),
+        };
         let block = self.emit.block();
         let scope = self.scope(Some(block));
         let outside = self.enter(scope);
@@ -308,6 +312,7 @@ impl Lowering<'_> {
         let lo = self.emit.int(0);
         let hi = lanes.tail.unwrap_or_else(|| self.emit.int(i64::from(lanes.lanes)));
         self.emit.push_for(lane, lo, hi, 1, false, block);
+        self.lane_buffers.insert((elem, lanes.lanes), buf);
         let ty = Ty::vector(elem, lanes.lanes);
         let tail = lanes.tail.map(|n| (n, self.emit.constant(Ty::scalar(elem), zero(elem))));
         Ok(self.emit.let_(ty, "v", Expr::Load { ty, buf, offset: lo, stride: None, tail }))

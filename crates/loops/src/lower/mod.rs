@@ -35,7 +35,7 @@ mod vector;
 
 pub use schedule::Schedule;
 
-use crate::{BufId, BufferKind, Kernel, Reg, SizeParam, Split, Target};
+use crate::{BufId, BufferKind, Elem, Kernel, Reg, SizeParam, Split, Target};
 use emit::{Emit, I64};
 use onefold_ir::{AxisId, Extent};
 use onefold_passes::fold::{ArrayDecl, FoldProgram};
@@ -90,6 +90,11 @@ pub(crate) struct Lowering<'p> {
     intermediates: Vec<BufId>,
     /// Mantissas and exponents of exponentials.
     parts: HashMap<Reg, (Reg, Reg)>,
+    /// Tile buffers of the pass at hand, and of those that are over.
+    tile_buffers: Vec<BufId>,
+    free_buffers: Vec<BufId>,
+    /// Through which vectors pass that are computed lane by lane.
+    lane_buffers: HashMap<(Elem, u16), BufId>,
     split: Option<Split>,
     passes_done: usize,
 }
@@ -126,6 +131,9 @@ pub fn lower(program: &FoldProgram, target: &Target, schedule: &Schedule) -> Res
         outputs: vec![],
         intermediates: vec![],
         parts: HashMap::new(),
+        tile_buffers: vec![],
+        free_buffers: vec![],
+        lane_buffers: HashMap::new(),
         split: None,
         passes_done: 0,
     };

@@ -197,6 +197,15 @@ impl Lowering<'_> {
             TermOp::Reduce(..) => "reduced",
             _ => "kept",
         };
-        self.emit.buffer(name, reg_elem(term.dtype), BufferKind::Stack, len)
+        // A pass that is over needs its buffers no more.
+        let elem = reg_elem(term.dtype);
+        let free = |b: &BufId| {
+            let buffer = &self.emit.buffers[b.0 as usize];
+            buffer.elem == elem && buffer.len == len && !self.tile_buffers.contains(b)
+        };
+        let buf = self.free_buffers.iter().copied().find(free);
+        let buf = buf.unwrap_or_else(|| self.emit.buffer(name, elem, BufferKind::Stack, len));
+        self.tile_buffers.push(buf);
+        buf
     }
 }

@@ -113,7 +113,7 @@ impl<'p> Lowering<'p> {
         if let (Some(first), Some(end)) = (self.emit.known(lo), self.emit.known(hi)) {
             return self.vector_loop_known(axis, (first, end.max(first)), width, unroll, body);
         }
-        let unroll = if width.lanes == 1 { 1 } else { unroll };
+        let unroll = if width.lanes == 1 { 1 } else { unroll.next_power_of_two() };
         let group = lanes * unroll as i64;
         let span = self.emit.sub(hi, lo);
         if width.lanes == 1 {
