@@ -4,7 +4,7 @@ use super::number::reg_elem;
 use super::pass::Running;
 use super::scope::AnchorRegs;
 use super::{LowerError, Lowering};
-use crate::{BinOp, Cmp, Expr, Number, Reg, Ty};
+use crate::{BinOp, Cmp, Expr, Reg, Ty};
 use onefold_ir::AxisSet;
 use onefold_passes::fold::AnchorId;
 
@@ -81,7 +81,7 @@ impl Lowering<'_> {
         };
         self.emit.copy(anchor.exact, value);
         let ty = self.emit.ty(value);
-        let mut any = self.emit.constant(super::emit::BOOL, Number::Int(0));
+        let mut any = None;
         let mut used = value;
         for (degenerate, surrogate) in &decl.degenerate {
             let is = if degenerate.is_nan() {
@@ -92,10 +92,12 @@ impl Lowering<'_> {
             };
             let surrogate = self.emit.float(ty, *surrogate);
             used = self.emit.select(is, surrogate, used);
-            any = self.emit.bin(BinOp::Or, any, is);
+            any = Some(any.map_or(is, |any| self.emit.bin(BinOp::Or, any, is)));
         }
         self.emit.assign(anchor.new, Expr::Copy(used));
-        self.emit.copy(stands_in, any);
+        if let Some(any) = any {
+            self.emit.copy(stands_in, any);
+        }
         Ok(())
     }
 }

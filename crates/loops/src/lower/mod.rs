@@ -30,6 +30,7 @@ mod schedule;
 mod scope;
 mod size;
 mod state;
+mod tidy;
 mod topk;
 mod vector;
 
@@ -147,7 +148,8 @@ pub fn lower(program: &FoldProgram, target: &Target, schedule: &Schedule) -> Res
     }
     let body = lowering.emit.take(root);
     let Lowering { emit, sizes, split, .. } = lowering;
-    Ok(Kernel { name: program.name.clone(), sizes, buffers: emit.buffers, regs: emit.regs, split, body })
+    let kernel = Kernel { name: program.name.clone(), sizes, buffers: emit.buffers, regs: emit.regs, split, body };
+    Ok(tidy::tidy(kernel))
 }
 
 impl Lowering<'_> {

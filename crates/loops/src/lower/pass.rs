@@ -5,11 +5,11 @@ use super::emit::I64;
 use super::place::StatePlace;
 use super::plan::Plan;
 use super::scope::Seen;
-use super::state::TileResults;
+use super::state::{reduction, TileResults};
 use super::{LowerError, Lowering};
 use crate::{BinOp, Reg};
 use onefold_ir::AxisId;
-use onefold_passes::fold::{AnchorId, Carry, Item, Pass, StateId};
+use onefold_passes::fold::{AnchorId, Carry, Item, Pass, StateId, StateOp};
 use std::rc::Rc;
 
 /// The part of the last streamed axis that is at hand.
@@ -147,6 +147,7 @@ impl Lowering<'_> {
                 Some(Item::State(id)) => run.push(*id),
                 other => {
                     if !run.is_empty() {
+                        self.remark(&run);
                         let segment =
                             segments.next().ok_or_else(|| LowerError::internal("a run of states unplanned"))?;
                         self.segment(&std::mem::take(&mut run), segment, tile, &mut results, running)?;
@@ -158,6 +159,23 @@ impl Lowering<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Say which states the following statements are about.
+    fn remark(&mut self, states: &[StateId]) {
+        let program = self.program;
+        let of = |id: &StateId| {
+            let state = &program.states[id.0 as usize];
+            let op = match state.op {
+                StateOp::ArgMax => "argmax",
+                StateOp::TopK { .. } => "topk",
+                op => reduction(op).name(),
+            };
+            format!("{} = {op} of {}", state.name, program.show(state.body))
+        };
+        for id in states {
+            self.emit.comment(of(id));
+        }
     }
 
     /// The number of elements seen at the end of the tile, if an anchor asks for it.
