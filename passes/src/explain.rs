@@ -7,8 +7,8 @@ use crate::emit::emit;
 use crate::error::PassError;
 use crate::extract::extract;
 use crate::fold::{Anchor, FoldProgram};
-use crate::insert::insert;
-use crate::lang::{Analyse, Graph, Node};
+use crate::insert::{insert, Sink};
+use crate::lang::{Graph, Node, NodeOp};
 use crate::laws::{self, Law};
 use crate::pipeline::{Form, Options};
 use crate::print::Names;
@@ -16,7 +16,7 @@ use crate::saturate::saturate;
 use crate::schedule::schedule;
 use crate::streams::Streams;
 use crate::term::{TermId, Terms};
-use egg::{FlatTerm, Id, RecExpr, Runner, SimpleScheduler};
+use egg::{FlatTerm, Id, Language, RecExpr, Runner, SimpleScheduler};
 use onefold_ir::{Func, Module};
 use std::collections::HashMap;
 use std::fmt;
@@ -91,22 +91,46 @@ pub fn explain(module: &Module, func: &Func, options: &Options) -> Result<Explan
     Ok(Explanation { results, corrections, program })
 }
 
-/// A term as an expression of the e-graph's language.
-fn expression(terms: &Terms, root: TermId) -> RecExpr<Node> {
-    let mut scratch = Graph::new(Analyse::default()).with_explanations_enabled();
-    let mut classes: HashMap<TermId, Id> = HashMap::new();
-    for id in terms.reachable(&[root]) {
-        let args = terms.get(id).args.iter().map(|a| classes[a]).collect();
-        classes.insert(id, insert(&mut scratch, terms, id, args));
+/// An expression beside the e-graph that it is added to: sums and products have their operands in the e-graph's order, or the
+/// expression would not be found in it.
+struct Expression<'a> {
+    egraph: &'a mut Graph,
+    nodes: RecExpr<Node>,
+}
+
+impl Sink for Expression<'_> {
+    /// The class, and the place in the expression.
+    type Ref = (Id, Id);
+
+    fn node(&mut self, op: NodeOp, mut args: Vec<(Id, Id)>) -> (Id, Id) {
+        if matches!(op, NodeOp::Add(_) | NodeOp::Mul(_)) {
+            args.sort_unstable();
+        }
+        let (classes, places): (Vec<Id>, Vec<Id>) = args.into_iter().unzip();
+        let class = self.egraph.add(Node { op: op.clone(), args: classes });
+        (class, self.nodes.add(Node { op, args: places }))
     }
-    scratch.id_to_expr(classes[&root])
+}
+
+/// A term as an expression of the e-graph's language, and its class.
+fn expression(egraph: &mut Graph, terms: &Terms, root: TermId) -> (RecExpr<Node>, Id) {
+    let mut sink = Expression { egraph, nodes: RecExpr::default() };
+    let mut made: HashMap<TermId, (Id, Id)> = HashMap::new();
+    for id in terms.reachable(&[root]) {
+        let args = terms.get(id).args.iter().map(|a| made[a]).collect();
+        made.insert(id, insert(&mut sink, terms, id, args));
+    }
+    let (class, place) = made[&root];
+    // An expression's root is its last node.
+    let whole = sink.nodes[place].build_recexpr(|id| sink.nodes[id].clone());
+    (whole, class)
 }
 
 fn chain(source: &Source, egraph: &mut Graph, terms: &Terms, from: TermId, to: TermId, name: String) -> Chain {
     let names = Names::of(&source.axes, &source.inputs);
     let start = names.term(&source.terms, from);
-    let (left, right) = (expression(&source.terms, from), expression(terms, to));
-    let (a, b) = (egraph.add_expr(&left), egraph.add_expr(&right));
+    let (left, a) = expression(egraph, &source.terms, from);
+    let (right, b) = expression(egraph, terms, to);
     egraph.rebuild();
     if egraph.find(a) != egraph.find(b) {
         // Products that were flat in the e-graph are nested in a term: a few rounds flatten them.

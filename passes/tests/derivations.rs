@@ -84,3 +84,20 @@ fn derivation_is_deterministic() {
         }
     }
 }
+
+#[test]
+fn explanations_name_the_laws() {
+    let laws = |name: &str| {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/formulas").join(format!("{name}.fold"));
+        let text = std::fs::read_to_string(&path).expect("the formula's file");
+        let module = onefold_ir::parse(name, &text).expect("a module");
+        let explanation =
+            onefold_passes::explain::explain(&module, &module.funcs[0], &Options::default()).expect("an explanation");
+        let chain = &explanation.results[0];
+        chain.steps.iter().map(|s| s.law.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(laws("difference"), ["distribute-in-sum", "hoist-factor"]);
+    assert_eq!(laws("softmax_topk"), ["topk-of-monotone"; 3]);
+    assert_eq!(laws("entropy"), ["hoist-factor", "log-of-product", "log-of-exp", "log-of-product"]);
+    assert!(laws("softmax").is_empty(), "the formula itself is what is folded");
+}

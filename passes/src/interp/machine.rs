@@ -220,13 +220,17 @@ impl<'a> Machine<'a> {
 
     fn reduce(&mut self, op: ReduceOp, axes: &[AxisId], term: &Term) -> Result<f64, FoldError> {
         let outer = std::mem::take(&mut self.memo);
+        // The axes may be bound around the reduction too: `sum[j](tanh(sum[j](x)) + x)`.
+        let around: Vec<_> = axes.iter().map(|a| self.at[a.0 as usize]).collect();
         let mut v = identity(op, term.dtype);
         for n in 0..self.count(axes) {
             self.bind(axes, n);
             let x = self.eval(term.args[0])?;
             v = combine(op, term.dtype, v, x);
         }
-        self.unbind(axes);
+        for (axis, position) in axes.iter().zip(around) {
+            self.at[axis.0 as usize] = position;
+        }
         self.memo = outer;
         Ok(v)
     }
