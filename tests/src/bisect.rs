@@ -7,7 +7,7 @@ use onefold_passes::{derive, interp, Options};
 /// Results as numbers, one list for each output.
 type Values = Vec<Vec<f64>>;
 
-/// How two lists of results are compared: error allowed as a share of the largest magnitude of an output.
+/// How two lists of results are compared: error allowed as a share of the largest magnitude of an output, or of 1.
 #[derive(Clone, Copy, Debug)]
 pub struct Bound(pub f64);
 
@@ -53,7 +53,7 @@ pub fn bisect(module: &Module, name: &str, inputs: &[Array], form: Form, bound: 
 
 fn compare(want: &Values, got: &Values, bound: Bound) -> Result<(), String> {
     for (output, (want, got)) in want.iter().zip(got).enumerate() {
-        let largest = want.iter().filter(|v| v.is_finite()).fold(0.0f64, |m, v| m.max(v.abs()));
+        let largest = want.iter().filter(|v| v.is_finite()).fold(1.0f64, |m, v| m.max(v.abs()));
         if want.len() != got.len() {
             return Err(format!("output {output} has {} elements, not {}", got.len(), want.len()));
         }
