@@ -120,7 +120,9 @@ fn sizes_that_overflow_are_errors() {
 fn functions_are_found_by_name() {
     let module = onefold::parse("two.fold", &format!("{TEXT}{}", TEXT.replace("@p", "@q"))).expect("text");
     let compiler = Compiler::new();
-    assert!(matches!(compiler.compile(&module, "r"), Err(Error::NoFunction { available, .. }) if available == ["p", "q"]));
+    assert!(
+        matches!(compiler.compile(&module, "r"), Err(Error::NoFunction { available, .. }) if available == ["p", "q"])
+    );
     assert!(matches!(onefold::choose(&module, None), Err(Error::WhichFunction { .. })));
     assert_eq!(compiler.compile(&module, "q").expect("kernel").signature().name, "q");
 }
@@ -159,7 +161,8 @@ fn kernels_are_shared_by_threads() {
 
 #[test]
 fn no_buffer_grows_with_queries_times_keys() {
-    let text = "func @f(%q: f32[i, e], %k: f32[j, e], %v: f32[j, d]) -> f32[i, d] {\n  return attention(%q, %k, %v)\n}\n";
+    let text =
+        "func @f(%q: f32[i, e], %k: f32[j, e], %v: f32[j, d]) -> f32[i, d] {\n  return attention(%q, %k, %v)\n}\n";
     let kernel = Compiler::new().compile_text("f.fold", text, None).expect("kernel");
     let bytes = |i: usize, j: usize| kernel.scratch_bytes(&[vec![i, 64], vec![j, 64], vec![j, 64]]).expect("shapes");
     assert_eq!(bytes(32_768, 32_768), bytes(16, 16));
