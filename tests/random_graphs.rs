@@ -33,6 +33,10 @@ fn union(a: &str, b: &str) -> String {
     "ijk".chars().filter(|c| a.contains(*c) || b.contains(*c)).collect()
 }
 
+fn rest_of(axes: &str, axis: char) -> String {
+    axes.replace(axis, "")
+}
+
 /// Axes of a value chosen by bits, at least one.
 fn some_axes(axes: &str, bits: u8) -> Vec<char> {
     let chosen: Vec<char> = axes.chars().enumerate().filter(|(n, _)| bits >> n & 1 == 1).map(|(_, c)| c).collect();
@@ -60,7 +64,7 @@ fn text(genes: &[Gene], outputs: usize) -> String {
         let one = reduced.first().copied();
         let scalar = a.axes.is_empty();
         let input = INPUTS[usize::from(gene.b) % INPUTS.len()];
-        let (expression, axes) = match gene.op % 20 {
+        let (expression, axes) = match gene.op % 24 {
             0 => (format!("{va} + {vb}"), both),
             1 => (format!("{va} - {vb}"), both),
             2 => (format!("tanh({va}) * {vb}"), both),
@@ -88,6 +92,23 @@ fn text(genes: &[Gene], outputs: usize) -> String {
             19 if !scalar => {
                 let axis = one.unwrap_or('i');
                 (format!("select(index({axis}) >= 2, {va}, 0.25 * {va})"), a.axes)
+            }
+            20 if !scalar => {
+                let (axis, by) = (one.unwrap_or('i'), i32::from(gene.b % 5) - 2);
+                (format!("shift[{axis}, {by}]({va}, 0.5)"), a.axes)
+            }
+            21 if !scalar => {
+                let axis = one.unwrap_or('i');
+                let masked = format!("select(index({axis}) > 1, {va}, -inf)");
+                (format!("max(logsumexp[{axis}]({masked}), -4)"), a.axes.replace(axis, ""))
+            }
+            22 => {
+                let axis = some_axes(input.1, gene.axes)[0];
+                (format!("cast<f32>(argmax[{axis}](%{})) / 8", input.0), input.1.replace(axis, ""))
+            }
+            23 if !scalar => {
+                let axis = one.unwrap_or('i');
+                (format!("sum[{axis}]({va} * {va}) - sum[{axis}]({va}) * sum[{axis}]({va}) / size({axis})"), rest_of(&a.axes, axis))
             }
             _ => (format!("0.5 * {va} - 1"), a.axes),
         };
