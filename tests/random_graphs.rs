@@ -108,7 +108,10 @@ fn text(genes: &[Gene], outputs: usize) -> String {
             }
             23 if !scalar => {
                 let axis = one.unwrap_or('i');
-                (format!("sum[{axis}]({va} * {va}) - sum[{axis}]({va}) * sum[{axis}]({va}) / size({axis})"), rest_of(&a.axes, axis))
+                (
+                    format!("sum[{axis}]({va} * {va}) - sum[{axis}]({va}) * sum[{axis}]({va}) / size({axis})"),
+                    rest_of(&a.axes, axis),
+                )
             }
             _ => (format!("0.5 * {va} - 1"), a.axes),
         };
