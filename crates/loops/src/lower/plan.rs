@@ -10,7 +10,7 @@ use super::state::reduction;
 use super::{LowerError, Lowering};
 use crate::{BufId, BufferKind, Count, Elem};
 use onefold_ir::{AxisId, AxisSet, DType, ReduceOp};
-use onefold_passes::fold::{Item, Pass, StateId, StateOp};
+use onefold_passes::fold::{Carry, Item, Pass, StateId, StateOp};
 use onefold_passes::term::{TermId, TermOp};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -51,6 +51,8 @@ impl Work {
 pub struct Segment {
     /// Reductions inside terms, operands first; each has a loop of its own.
     pub contractions: Vec<TermId>,
+    /// Selections that look at every element as it comes by, each in a loop of its own.
+    pub streamed: Vec<StateId>,
     /// The common vector loop.
     pub works: Vec<Work>,
 }
@@ -115,10 +117,19 @@ impl Plan {
                 plan.segments[segment].works.push(Work::Store { term: id, buf });
             }
         }
+        // Selections over what is known from the start come first: their loops find the maximum on the way.
+        for id in runs.iter().flatten().filter(|id| lower.is_streamed(**id, &wanted)) {
+            plan.segments[0].streamed.push(*id);
+        }
         for (segment, states) in runs.iter().enumerate() {
             for id in states {
                 let state = &lower.program.states[id.0 as usize];
                 let op = reduction(state.op);
+                let streamed =
+                    |id: &StateId| op == ReduceOp::Max && lower.program.states[id.0 as usize].body == state.body;
+                if plan.segments[0].streamed.iter().any(streamed) {
+                    continue;
+                }
                 // What a tile's earlier segment found still holds: an anchor that the body mentions stood before both.
                 let known = |w: &Work| matches!(w, Work::Fold { op: o, body, .. } if *o == op && *body == state.body);
                 let mut works = plan.segments[..=segment].iter().flat_map(|s| &s.works);
@@ -179,6 +190,17 @@ impl Lowering<'_> {
                 wanted.insert(id);
             }
         }
+    }
+
+    /// Whether a list can look at elements before anything else is done with a tile: they depend on no anchor, and cost
+    /// so little that looking again is cheaper than keeping them.
+    fn is_streamed(&self, id: StateId, wanted: &BTreeSet<TermId>) -> bool {
+        let state = &self.program.states[id.0 as usize];
+        let body = self.program.terms.reachable(&[state.body]);
+        matches!(state.op, StateOp::TopK { .. })
+            && state.carry == Carry::Keep
+            && self.leaves[state.body.0 as usize].anchors.is_empty()
+            && body.iter().all(|t| !self.is_expensive(*t) && !wanted.contains(t))
     }
 
     /// Whether a term can stand in a tile buffer: it varies along the tile and otherwise only along loops around it.

@@ -100,6 +100,23 @@ impl Accum {
         lower.emit.assign(acc, Expr::Binary(op, value, acc));
     }
 
+    /// Take in several vectors of a maximum; returns their own maximum (NaN left out) and the lanes in which one is NaN.
+    pub fn take_group(&self, lower: &mut Lowering<'_>, values: &[Reg], mask: Option<Reg>) -> (Reg, Option<Reg>) {
+        let nothing = lower.emit.constant(self.ty, identity(self.op, self.dtype));
+        let values: Vec<Reg> = values.iter().map(|v| lower.masked(mask, *v, nothing)).collect();
+        let most = tree(lower, self.instruction(), &values);
+        let acc = self.sums[0];
+        lower.emit.assign(acc, Expr::Binary(self.instruction(), most, acc));
+        let Some(nan) = self.nan else { return (most, None) };
+        let mut pairs = vec![];
+        for pair in values.chunks(2) {
+            pairs.push(lower.emit.cmp(Cmp::Uno, pair[0], pair[pair.len() - 1]));
+        }
+        let unordered = tree(lower, BinOp::Or, &pairs);
+        lower.emit.assign(nan, Expr::Binary(BinOp::Or, nan, unordered));
+        (most, Some(unordered))
+    }
+
     fn instruction(&self) -> BinOp {
         match (self.op, self.dtype) {
             (ReduceOp::Sum, _) => BinOp::Add,

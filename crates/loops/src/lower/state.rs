@@ -25,9 +25,9 @@ pub fn reduction(op: StateOp) -> ReduceOp {
 /// The most elements that are added up one after the other (in each lane of each copy far fewer).
 const CHAIN: u64 = 512;
 
-/// Results of a tile, each of a reduction over a body.
+/// Results of a tile, each of a reduction over a body; and the selections that have taken it in already.
 #[derive(Debug, Default)]
-pub struct TileResults(Vec<(ReduceOp, TermId, Reg)>);
+pub struct TileResults(Vec<(ReduceOp, TermId, Reg)>, Vec<StateId>);
 
 impl TileResults {
     /// The result of a reduction over a body.
@@ -73,6 +73,11 @@ impl Lowering<'_> {
             let place = self.contract(*id, tile)?;
             self.here().places.push((*id, place));
         }
+        for id in &segment.streamed {
+            let greatest = self.stream_top(*id, tile, running)?;
+            results.0.push((ReduceOp::Max, self.program.states[id.0 as usize].body, greatest));
+            results.1.push(*id);
+        }
         for (width, works) in self.by_width(&segment.works, tile) {
             self.tile_loop(&works, width, tile, results)?;
         }
@@ -84,6 +89,7 @@ impl Lowering<'_> {
                     let greatest = results.get(ReduceOp::Max, state.body)?;
                     self.take_best(*id, (*value, *at), greatest, tile, running)?;
                 }
+                StatePlace::Top { .. } if results.1.contains(id) => {}
                 StatePlace::Top { .. } => {
                     let greatest = results.get(ReduceOp::Max, state.body)?;
                     self.take_top(*id, greatest, tile, running)?;

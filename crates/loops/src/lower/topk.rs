@@ -5,14 +5,15 @@ use super::emit::{BOOL, I64};
 use super::number::mem_elem;
 use super::pass::{Running, Tile};
 use super::place::StatePlace;
-use super::reduce::identity;
+use super::reduce::{identity, Accum};
 use super::scope::Bind;
 use super::vector::Width;
 use super::{LowerError, Lowering};
 use crate::{BinOp, BufferKind, Cmp, Count, Elem, Expr, Fold, Number, Reg, Ty};
-use onefold_ir::{AxisId, DType, ReduceOp};
+use onefold_ir::{AxisId, CmpOp, DType, ReduceOp};
 use onefold_passes::fold::StateId;
 use onefold_passes::term::TermId;
+use std::cell::RefCell;
 
 /// Lists of up to so many elements are on the stack.
 const STACK_ENTRIES: u64 = 1 << 10;
@@ -60,7 +61,8 @@ impl Lowering<'_> {
         let filled = self.emit.let_(I64, &format!("{name}_filled"), Expr::Const(I64, Number::Int(0)));
         let ty = Ty::scalar(elem);
         let nothing = identity(ReduceOp::Max, dtype);
-        let last = self.emit.let_(ty, &format!("{name}_last"), Expr::Const(ty, nothing));
+        let unbeaten = if elem.is_float() { Number::Float(f64::NAN) } else { nothing };
+        let last = self.emit.let_(ty, &format!("{name}_last"), Expr::Const(ty, unbeaten));
         // Entries that are never filled (the caller sees to it that there are none) read as the least value.
         let (zero, size) = (self.emit.int(0), self.size(to)?);
         let block = self.emit.block();
@@ -105,58 +107,88 @@ impl Lowering<'_> {
 
     /// Take a tile into a list; its greatest element is known.
     pub fn take_top(&mut self, id: StateId, greatest: Reg, tile: Tile, running: &Running) -> Result<(), LowerError> {
-        let state = &self.program.states[id.0 as usize];
-        let (body, dtype) = (state.body, self.program.terms.get(state.body).dtype);
         let step = self.coefficients(id, true, running)?;
         if !matches!(step, Move::Keep) {
             self.move_top(id, &step, running)?;
         }
+        let search = self.search(id, tile, running)?;
+        let within = self.compare(CmpOp::Le, search.dtype, greatest, search.list.last);
+        self.where_some_beats(&search, within, &mut |lower| lower.offer(&search, tile, None))
+    }
+
+    /// Take a tile into a list; returns its greatest element. For bodies that cost no more than a look.
+    pub fn stream_top(&mut self, id: StateId, tile: Tile, running: &Running) -> Result<Reg, LowerError> {
+        let search = self.search(id, tile, running)?;
+        let width = self.width(&[search.body], tile.axis);
+        let greatest = Accum::new(self, ReduceOp::Max, search.dtype, width.lanes, 1);
+        self.offer(&search, tile, Some(&greatest))?;
+        Ok(greatest.finish(self))
+    }
+
+    fn search(&mut self, id: StateId, tile: Tile, running: &Running) -> Result<Search, LowerError> {
+        let body = self.program.states[id.0 as usize].body;
         let list = self.list(id, running)?;
-        let size = self.size(list.to)?;
-        let (worth, block, outside) = {
-            let open = self.emit.cmp(Cmp::Lt, list.filled, size);
-            let beats = self.beats(dtype, greatest, list.last);
-            let worth = self.emit.bin(BinOp::Or, open, beats);
-            let block = self.emit.block();
-            let scope = self.scope(Some(block));
-            (worth, block, self.enter(scope))
-        };
-        let search = Search { body, dtype, axis: tile.axis, list, size };
-        let width = self.width(&[body], tile.axis);
-        let within = std::cell::RefCell::new(vec![]);
+        let dtype = self.program.terms.get(body).dtype;
+        Ok(Search { body, dtype, axis: tile.axis, list, size: self.size(list.to)? })
+    }
+
+    /// Offer a tile's elements to a list: groups of vectors that have something to offer are gone through one by one.
+    fn offer(&mut self, search: &Search, tile: Tile, greatest: Option<&Accum>) -> Result<(), LowerError> {
+        let width = self.width(&[search.body], tile.axis);
+        let group = RefCell::new(vec![]);
         self.vector_loop(tile.axis, (tile.lo, tile.hi), width, GROUP, &mut |lower, nth| {
-            let within = &mut *within.borrow_mut();
-            within.push(lower.none_beats(&search, width)?);
+            let group = &mut *group.borrow_mut();
+            group.push(match greatest {
+                Some(_) => lower.lanes(search.body, width.lanes)?,
+                None => lower.none_beats(search, width)?,
+            });
             if nth.at + 1 < nth.of {
                 return Ok(());
             }
-            let all = within.drain(..).reduce(|a, b| lower.emit.bin(BinOp::And, a, b));
-            let all = all.ok_or_else(|| LowerError::internal("a group of no vectors"))?;
-            lower.where_some_beats(&search, all, &mut |lower| {
+            let members: Vec<Reg> = std::mem::take(group);
+            let within = match greatest {
+                Some(greatest) => {
+                    let live = lower.live_here(search.axis);
+                    let (most, nan) = greatest.take_group(lower, &members, live);
+                    let last = lower.emit.splat(width.lanes, search.list.last);
+                    let within = lower.compare(CmpOp::Le, search.dtype, most, last);
+                    match nan {
+                        Some(nan) => {
+                            let number = lower.emit.not(nan);
+                            lower.emit.bin(BinOp::And, within, number)
+                        }
+                        None => within,
+                    }
+                }
+                None => {
+                    let all = members.into_iter().reduce(|a, b| lower.emit.bin(BinOp::And, a, b));
+                    all.ok_or_else(|| LowerError::internal("a group of no vectors"))?
+                }
+            };
+            lower.where_some_beats(search, within, &mut |lower| {
                 if nth.of == 1 {
-                    return lower.insert_lanes(&search);
+                    return lower.insert_lanes(search);
                 }
                 let end = lower.position(search.axis)?;
                 let lanes = lower.emit.int(i64::from(width.lanes));
                 let end = lower.emit.add(end, lanes);
                 let all = lower.emit.int(i64::from(width.lanes) * nth.of as i64);
                 let start = lower.emit.sub(end, all);
-                lower.whole_vectors(search.axis, (start, end), width, &mut |lower, _| {
-                    let within = lower.none_beats(&search, width)?;
-                    lower.where_some_beats(&search, within, &mut |lower| lower.insert_lanes(&search))
+                // One by one: a branch for each vector would be mispredicted as often as one for each element.
+                lower.scalar_range(search.axis, (start, end), false, &mut |lower| {
+                    let position = lower.position(search.axis)?;
+                    let x = lower.value(search.body)?;
+                    lower.insert(x, position, search)
                 })
             })
-        })?;
-        self.enter(outside);
-        self.emit.push_if(worth, block);
-        Ok(())
+        })
     }
 
     /// In which lanes the element does not beat the worst of a list; dead lanes do not.
     fn none_beats(&mut self, search: &Search, width: Width) -> Result<Reg, LowerError> {
         let x = self.lanes(search.body, width.lanes)?;
         let last = self.emit.splat(width.lanes, search.list.last);
-        let within = self.compare(onefold_ir::CmpOp::Le, search.dtype, x, last);
+        let within = self.compare(CmpOp::Le, search.dtype, x, last);
         Ok(match self.live_here(search.axis) {
             Some(live) => {
                 let dead = self.emit.not(live);
@@ -174,9 +206,12 @@ impl Lowering<'_> {
         body: &mut dyn FnMut(&mut Self) -> Result<(), LowerError>,
     ) -> Result<(), LowerError> {
         let all = self.emit.fold_lanes(Fold::All, within);
-        let some = self.emit.not(all);
-        let open = self.emit.cmp(Cmp::Lt, search.list.filled, search.size);
-        let worth = self.emit.bin(BinOp::Or, open, some);
+        let mut worth = self.emit.not(all);
+        // The worst of a list that is not full is NaN, which nothing is within; other types have no such value.
+        if !search.dtype.is_float() {
+            let open = self.emit.cmp(Cmp::Lt, search.list.filled, search.size);
+            worth = self.emit.bin(BinOp::Or, open, worth);
+        }
         let block = self.emit.block();
         let scope = self.scope(Some(block));
         let outside = self.enter(scope);
@@ -188,7 +223,7 @@ impl Lowering<'_> {
 
     /// Whether an element may enter a full list whose worst is `last`: it is not lower or equal (NaN is neither).
     fn beats(&mut self, dtype: DType, x: Reg, last: Reg) -> Reg {
-        let not = self.compare(onefold_ir::CmpOp::Le, dtype, x, last);
+        let not = self.compare(CmpOp::Le, dtype, x, last);
         self.emit.not(not)
     }
 
@@ -265,8 +300,10 @@ impl Lowering<'_> {
         self.emit.assign(list.filled, Expr::Binary(BinOp::Add, list.filled, one));
         self.enter(outside);
         self.emit.push_if(open, block);
+        let full = self.emit.cmp(Cmp::Ge, list.filled, size);
         let zero = self.emit.int(0);
         let some = self.emit.cmp(Cmp::Gt, list.filled, zero);
+        let known = self.emit.bin(BinOp::And, full, some);
         let block = self.emit.block();
         let scope = self.scope(Some(block));
         let outside = self.enter(scope);
@@ -275,7 +312,7 @@ impl Lowering<'_> {
         let last = self.emit.load(1, list.values, end, "last");
         self.emit.copy(list.last, last);
         self.enter(outside);
-        self.emit.push_if(some, block);
+        self.emit.push_if(known, block);
         Ok(())
     }
 }

@@ -206,17 +206,6 @@ impl<'p> Lowering<'p> {
         Ok(())
     }
 
-    /// A loop over positions `lo..hi` of an axis that are whole vectors.
-    pub fn whole_vectors(
-        &mut self,
-        axis: AxisId,
-        range: (Reg, Reg),
-        width: Width,
-        body: &mut Body<'_, 'p>,
-    ) -> Result<(), LowerError> {
-        self.group_loop(axis, range, width, (1, i64::from(width.lanes)), None, body)
-    }
-
     /// A loop over positions `lo..hi` of an axis, several at a time, then one at a time.
     pub fn unrolled_range(
         &mut self,
