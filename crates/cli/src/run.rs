@@ -11,7 +11,7 @@ use std::time::Instant;
 
 /// The whole command.
 pub fn run(args: &Run, quiet: bool) -> Result<(), Failure> {
-    if args.tolerance.is_nan() || args.tolerance < 0.0 {
+    if args.tolerance.is_some_and(|t| t.is_nan() || t < 0.0) {
         return Err(Failure::Usage("--tolerance must not be negative".to_owned()));
     }
     let given = fill::sizes(&args.fill.sizes)?;
@@ -105,13 +105,18 @@ fn check(
     if source::backend(args.backend)? == Backend::Interp && args.backend == BackendArg::Interp {
         log::warn!("--verify compares the interpreter with itself");
     }
-    let references = onefold::evaluate(module, func, inputs)?;
     let start = Instant::now();
+    let references = onefold::evaluate(module, func, inputs)?;
+    let noise = match args.tolerance {
+        Some(_) => references.iter().map(|r| vec![0.0; r.len()]).collect(),
+        None => onefold::sensitivity(module, func, inputs)?,
+    };
+    let tolerance = args.tolerance.unwrap_or(verify::TOLERANCE);
     let mut fine = true;
     let outputs =
         source::compiler(BackendArg::Interp, FormArg::Plain)?.compile(module, func)?.signature().outputs.clone();
-    for ((output, got), want) in outputs.iter().zip(results).zip(&references) {
-        let report = verify::compare(output, got, want, args.tolerance);
+    for (((output, got), want), noise) in outputs.iter().zip(results).zip(&references).zip(&noise) {
+        let report = verify::compare(output, got, want, tolerance, noise);
         text.push_str(&report.line);
         fine &= report.fine;
     }

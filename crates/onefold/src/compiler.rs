@@ -188,6 +188,7 @@ impl Compiler {
         let schedule = self.schedule_for(&derived.program, &target);
         let loops = lower(&derived.program, &target, &schedule)?;
         log::debug!("@{}: lowered in {:.2?}, {schedule}", func.name, start.elapsed());
+        log::trace!("{loops}");
         let start = Instant::now();
         let code = generator.compile(&loops)?;
         log::debug!("@{}: {} bytes of code in {:.2?}", func.name, code.size(), start.elapsed());

@@ -144,7 +144,7 @@ pub use onefold_ir::{parse, verify, DType, Diagnostics, Func, Module};
 pub use onefold_loops::lower::Schedule;
 pub use onefold_passes::saturate::Limits;
 pub use onefold_passes::Form;
-pub use reference::evaluate;
+pub use reference::{evaluate, sensitivity};
 pub use signature::{Argument, Axis, AxisSize, Signature};
 pub use view::{ArrayView, ArrayViewMut};
 pub use work::Work;
