@@ -18,8 +18,9 @@ const TINY: f64 = 1e-37;
 /// The tolerance if none is given.
 pub const TOLERANCE: f64 = 2e-6;
 
-/// How many times the noise of its inputs a result may be off.
-const NOISE: f64 = 4.0;
+/// How many times the noise of its inputs a result may be off: a sum of n products is at best that of inputs which are off by
+/// some square root of n of their roundings, and n is in the hundreds where it matters.
+const NOISE: f64 = 16.0;
 
 /// Compare an output with its f64 reference: each element may be off by the tolerance times the largest magnitude along the
 /// last axis, and by some of what noise in the last place of the inputs does there: a formula may be as ill-conditioned as its
