@@ -279,8 +279,9 @@ pub struct Bench {
     /// How far passes are fused; all compares the forms.
     #[arg(long, value_enum, default_value = "fused")]
     pub form: FormArg,
-    /// Functions of the same file, run one after the other on each other's results, to compare with.
-    #[arg(long = "then", value_name = "FUNC,FUNC,…", value_delimiter = ',')]
+    /// What to compare with: functions run one after the other on each other's results. Names of functions of the same file, or
+    /// another file, all of whose functions are run.
+    #[arg(long = "then", value_name = "FUNC,FUNC,…|FILE", value_delimiter = ',')]
     pub chain: Vec<String>,
     /// What runs it.
     #[arg(long, value_enum, default_value = "cranelift")]

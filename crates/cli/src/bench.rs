@@ -10,6 +10,7 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::io::IsTerminal;
+use std::path::Path;
 use std::time::Instant;
 
 /// Cold compilations that are timed; the median counts.
@@ -46,24 +47,61 @@ struct Pool {
     names: BTreeMap<String, usize>,
 }
 
+/// A function of a chain.
+struct Part<'a> {
+    module: &'a Module,
+    text: &'a str,
+    func: String,
+}
+
+/// Files named by `--then`, with their texts.
+fn chain_files(args: &Bench) -> Result<BTreeMap<&str, (Module, String)>, Failure> {
+    let mut files = BTreeMap::new();
+    for name in args.chain.iter().filter(|name| name.contains(['.', '/'])) {
+        let file = Path::new(name);
+        files.insert(name.as_str(), (source::read(file)?, source::text(file)?));
+    }
+    Ok(files)
+}
+
+/// What `--then` says: functions of the file itself, or all of another.
+fn chain<'a>(
+    args: &Bench,
+    module: &'a Module,
+    text: &'a str,
+    files: &'a BTreeMap<&str, (Module, String)>,
+) -> Result<Vec<Part<'a>>, Failure> {
+    let mut parts = vec![];
+    for name in &args.chain {
+        match files.get(name.as_str()) {
+            Some((module, text)) => {
+                parts.extend(module.funcs.iter().map(|f| Part { module, text, func: f.name.clone() }));
+            }
+            None => {
+                let func = onefold::choose(module, Some(name))?.name.clone();
+                parts.push(Part { module, text, func });
+            }
+        }
+    }
+    Ok(parts)
+}
+
 /// The whole command.
 pub fn bench(args: &Bench, quiet: bool) -> Result<(), Failure> {
     let sizes = fill::sizes(&args.sizes)?;
     let text = source::text(&args.source.file)?;
     let module = source::read(&args.source.file)?;
     let func = source::function(&module, &args.source)?;
-    for name in &args.chain {
-        onefold::choose(&module, Some(name))?;
-    }
+    let own = [Part { module: &module, text: &text, func: func.clone() }];
+    let files = chain_files(args)?;
+    let chain = chain(args, &module, &text, &files)?;
     let mut pool = Pool::default();
     let mut contenders = vec![];
     for form in args.form.forms() {
-        let names = std::slice::from_ref(&func);
-        contenders.push(prepare(args, &module, &text, names, *form, form.name(), &sizes, &mut pool)?);
+        contenders.push(prepare(args, &own, *form, form.name(), &sizes, &mut pool)?);
     }
-    if !args.chain.is_empty() {
-        let form = onefold::Form::Fused;
-        contenders.push(prepare(args, &module, &text, &args.chain, form, "chain", &sizes, &mut pool)?);
+    if !chain.is_empty() {
+        contenders.push(prepare(args, &chain, onefold::Form::Fused, "chain", &sizes, &mut pool)?);
     }
     let work = contenders[0].work;
     let kind = kind(&work);
@@ -106,12 +144,9 @@ fn kind(work: &Work) -> Kind {
     }
 }
 
-#[allow(clippy::too_many_arguments)] // each is one fact about the contender
 fn prepare(
     args: &Bench,
-    module: &Module,
-    text: &str,
-    names: &[String],
+    parts: &[Part<'_>],
     form: onefold::Form,
     label: &'static str,
     sizes: &Sizes,
@@ -125,16 +160,16 @@ fn prepare(
     for _ in 0..COMPILATIONS {
         let start = Instant::now();
         let compiler = fresh()?;
-        for name in names {
-            compiler.compile_text("", text, Some(name))?;
+        for part in parts {
+            compiler.compile_text("", part.text, Some(&part.func))?;
         }
         compile_times.push(start.elapsed().as_secs_f64() * 1e3);
     }
     let compiler = fresh()?;
     let mut steps: Vec<Step> = vec![];
     let mut work = Work { bytes: 0, written: 0, flops: 0 };
-    for name in names {
-        let kernel = compiler.compile(module, name)?;
+    for part in parts {
+        let kernel = compiler.compile(part.module, &part.func)?;
         let inputs = places(&kernel, &steps, pool, sizes, args.seed)?;
         let shapes: Vec<Vec<usize>> = inputs.iter().map(|p| p.of(&steps, pool).shape().to_vec()).collect();
         if let Some(w) = kernel.work(&shapes)? {
@@ -150,7 +185,8 @@ fn prepare(
         steps.push(Step { kernel, inputs, outputs });
     }
     let compile_ms = median(&mut compile_times);
-    Ok(Contender { func: names.join(","), form: label, steps, compile_ms, work, times: vec![] })
+    let func = parts.iter().map(|p| p.func.as_str()).collect::<Vec<_>>().join(",");
+    Ok(Contender { func, form: label, steps, compile_ms, work, times: vec![] })
 }
 
 /// Where each input comes from: an earlier result of the same name, an array of that name, the next unnamed result of the
