@@ -98,8 +98,8 @@ fn log_sum_exp() {
             let outputs = both(text, &[numbers(&[rows, length], scale, 3)]);
             for row in 0..rows {
                 // Four units of the maximum; over many elements the result is larger than that, and cannot be closer than it is
-            // itself stored.
-            let allowed = (4.0 * ulp(outputs[1].1[row].abs().max(1.0))).max(ulp(outputs[0].1[row]));
+                // itself stored.
+                let allowed = (4.0 * ulp(outputs[1].1[row].abs().max(1.0))).max(ulp(outputs[0].1[row]));
                 let error = (outputs[0].0[row] - outputs[0].1[row]).abs();
                 assert!(error <= allowed, "{length} elements of {scale}: {error:e}, allowed {allowed:e}");
             }
@@ -147,8 +147,7 @@ fn attention_within_its_budget() {
     let formula = "%s = sum[e](%q * %k) / sqrt(size(e))\n  return sum[j](softmax[j](%s) * %v)";
     for (dtype, bound) in [(DType::F32, 2e-6), (DType::BF16, 2f64.powi(-7)), (DType::F16, 2f64.powi(-10))] {
         let t = dtype.name();
-        let text =
-            format!("func @f(%q: {t}[i, e], %k: {t}[j, e], %v: {t}[j, d]) -> {t}[i, d] {{\n  {formula}\n}}\n");
+        let text = format!("func @f(%q: {t}[i, e], %k: {t}[j, e], %v: {t}[j, d]) -> {t}[i, d] {{\n  {formula}\n}}\n");
         for (keys, scale) in [(1, 1.0), (77, 1.0), (1000, 2.0), (5000, 0.5)] {
             let cast = |a: Array| Array::from_f64(dtype, a.shape(), &a.to_f64()).expect("array");
             let q = cast(numbers(&[9, 64], scale, 5));
