@@ -568,3 +568,28 @@ fn long_sums_stay_accurate() {
         check(&exponentials, &[n], f64::from(v), e * n as f64);
     }
 }
+
+#[test]
+fn deep_terms_need_no_deep_stack() {
+    let mut d = Draft::new("j");
+    let x = d.input("x", "j");
+    let at = d.at("j");
+    let three = d.int(3);
+    let early = d.compare(CmpOp::Lt, at, three);
+    let mut y = x;
+    for n in 0..5000 {
+        let c = d.float(if n % 2 == 0 { 0.5 } else { -0.5 });
+        let z = d.add(y, c);
+        y = if n % 100 == 0 { d.select(early, z, y) } else { z };
+    }
+    let total = d.sum("j", y);
+    d.output("y", "j", y);
+    d.output("total", "", total);
+    let program = derive_terms(d.graph.clone(), &Options { form: Form::Plain, ..Options::default() }).unwrap().program;
+    let small = std::thread::Builder::new().stack_size(256 << 10);
+    let lowered = small.spawn(move || {
+        let kernel = lower(&program, &Target::BASELINE, &Schedule::choose(&program, &Target::BASELINE)).unwrap();
+        onefold_loops::verify(&kernel).unwrap();
+    });
+    lowered.unwrap().join().unwrap();
+}

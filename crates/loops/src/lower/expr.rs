@@ -7,6 +7,10 @@ use super::{LowerError, Lowering};
 use crate::{BinOp, Cmp, Elem, Expr, Number, Reg, Ty};
 use onefold_ir::{AxisId, BinaryOp, CmpOp, DType, Literal};
 use onefold_passes::term::{Term, TermId, TermOp};
+use std::collections::BTreeSet;
+
+/// Terms of more levels are computed from the bottom up.
+const DEEP: u32 = 100;
 
 impl Lowering<'_> {
     /// The value of a term here: a vector if it varies along the vectorised axis, else a scalar.
@@ -23,6 +27,9 @@ impl Lowering<'_> {
         if let Some(&known) = self.scopes[level.0].memo.get(&key) {
             return Ok(known);
         }
+        if self.heights[id.0 as usize] > DEEP {
+            self.prepare(term)?;
+        }
         let place = self.place_of(id);
         let outside = self.enter(level);
         let reg = match (place, vector) {
@@ -34,6 +41,45 @@ impl Lowering<'_> {
         let reg = reg?;
         self.scopes[level.0].memo.insert(key, reg);
         Ok(reg)
+    }
+
+    /// Compute what a deep term consists of from the bottom up, so that the recursion above never goes deep.
+    fn prepare(&mut self, term: &Term) -> Result<(), LowerError> {
+        let program = self.program;
+        let mut parts = BTreeSet::new();
+        let mut stack = term.args.clone();
+        while let Some(id) = stack.pop() {
+            let part = program.terms.get(id);
+            let elementwise = matches!(
+                part.op,
+                TermOp::Unary(_)
+                    | TermOp::Wide(_)
+                    | TermOp::Binary(_)
+                    | TermOp::Compare(_)
+                    | TermOp::Select
+                    | TermOp::Cast
+            );
+            if !elementwise || parts.contains(&id) || self.is_known(id) || self.place_of(id).is_some() {
+                continue;
+            }
+            let vector = self.vector_among(part.axes).filter(|_| !self.first);
+            if vector.is_some_and(|(axis, ..)| part.dtype == DType::I64 || self.by_lane(id, axis)) {
+                continue;
+            }
+            parts.insert(id);
+            stack.extend(&part.args);
+        }
+        for id in parts {
+            self.value(id)?;
+        }
+        Ok(())
+    }
+
+    fn is_known(&self, id: TermId) -> bool {
+        let axes = self.program.terms.get(id).axes;
+        let mode = if self.first && self.vector_among(axes).is_some() { Mode::First } else { Mode::Value };
+        let level = self.level(id);
+        self.scopes[level.0].memo.contains_key(&(id, mode, self.copy_above(level, axes)))
     }
 
     /// The value of a term in so many lanes.

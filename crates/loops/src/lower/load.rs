@@ -56,9 +56,9 @@ impl Lowering<'_> {
     }
 
     fn is_clamped(&self, id: TermId) -> bool {
-        let term = self.program.terms.get(id);
-        matches!(term.op, TermOp::Binary(BinaryOp::Min | BinaryOp::Max))
-            || term.args.iter().any(|a| self.is_clamped(*a))
+        let terms = &self.program.terms;
+        let clamps = |t: &TermId| matches!(terms.get(*t).op, TermOp::Binary(BinaryOp::Min | BinaryOp::Max));
+        terms.reachable(&[id]).iter().any(clamps)
     }
 
     /// Neighbours or elements at equal distances.
@@ -214,9 +214,10 @@ impl Lowering<'_> {
     }
 
     fn reads_data(&self, id: TermId) -> bool {
-        let term = self.program.terms.get(id);
-        matches!(term.op, TermOp::Load { .. } | TermOp::State { .. } | TermOp::Reduce(..))
-            || term.args.iter().any(|a| self.reads_data(*a))
+        let terms = &self.program.terms;
+        let reads =
+            |t: &TermId| matches!(terms.get(*t).op, TermOp::Load { .. } | TermOp::State { .. } | TermOp::Reduce(..));
+        terms.reachable(&[id]).iter().any(reads)
     }
 
     /// An index counted from the end if negative; outside of the axis the kernel fails.

@@ -82,6 +82,7 @@ pub(crate) struct Lowering<'p> {
     /// Whether values wanted now are those of the first lane.
     first: bool,
     leaves: Vec<Leaves>,
+    heights: Vec<u32>,
     lengths: Vec<Length>,
     sizes: Vec<SizeParam>,
     size_regs: HashMap<AxisId, Reg>,
@@ -124,6 +125,7 @@ pub fn lower(program: &FoldProgram, target: &Target, schedule: &Schedule) -> Res
         current: ScopeId(0),
         first: false,
         leaves: scope::leaves(&program.terms),
+        heights: scope::heights(&program.terms),
         lengths: size::lengths(&program.axes)?,
         sizes,
         size_regs: HashMap::new(),

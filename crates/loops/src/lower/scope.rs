@@ -135,6 +135,16 @@ pub struct Leaves {
     pub seen: bool,
 }
 
+/// Number of levels of all terms.
+pub fn heights(terms: &Terms) -> Vec<u32> {
+    let mut all: Vec<u32> = Vec::with_capacity(terms.len());
+    for id in 0..terms.len() as u32 {
+        let below = terms.get(TermId(id)).args.iter().map(|a| all[a.0 as usize]).max();
+        all.push(below.map_or(0, |h| h.saturating_add(1)));
+    }
+    all
+}
+
 /// The leaves of all terms.
 pub fn leaves(terms: &Terms) -> Vec<Leaves> {
     let mut all: Vec<Leaves> = Vec::with_capacity(terms.len());
