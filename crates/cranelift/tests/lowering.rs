@@ -593,3 +593,42 @@ fn deep_terms_need_no_deep_stack() {
     });
     lowered.unwrap().join().unwrap();
 }
+
+/// `x` at a position, clamped to the axis, and whether that is inside.
+fn clamped(d: &mut Draft, at: TermId, axis: &str) -> (TermId, TermId) {
+    let (zero, one) = (d.int(0), d.int(1));
+    let size = d.size(axis, DType::I64);
+    let last = d.sub(size, one);
+    let (from, to) = (d.compare(CmpOp::Ge, at, zero), d.compare(CmpOp::Lt, at, size));
+    let inside = d.binary(BinaryOp::And, from, to);
+    let low = d.binary(BinaryOp::Max, at, zero);
+    (inside, d.binary(BinaryOp::Min, low, last))
+}
+
+#[test]
+fn shifted_and_joined_operands() {
+    let mut d = Draft::new("i j n m");
+    let (x, fill) = (d.declare("x", DType::F32, "i j"), d.float(0.5));
+    let (i, j) = (d.at("i"), d.at("j"));
+    for by in [-3i64, -1, 1, 7] {
+        let distance = d.int(by);
+        let at = d.sub(j, distance);
+        let (inside, at) = clamped(&mut d, at, "j");
+        let there = d.load(x, DType::F32, vec![i, at], false);
+        let y = d.select(inside, there, fill);
+        d.output(&format!("shifted{}", by + 10), "i j", y);
+        let s = d.sum("j", y);
+        d.output(&format!("sum{}", by + 10), "i", s);
+    }
+    let (a, b) = (d.declare("a", DType::F32, "n"), d.declare("b", DType::F32, "m"));
+    let (in_a, at_a) = clamped(&mut d, j, "n");
+    let n = d.size("n", DType::I64);
+    let rest = d.sub(j, n);
+    let (_, at_b) = clamped(&mut d, rest, "m");
+    let (a, b) = (d.load(a, DType::F32, vec![at_a], false), d.load(b, DType::F32, vec![at_b], false));
+    let joined = d.select(in_a, a, b);
+    d.output("joined", "j", joined);
+    for (n, m) in [(0, 1), (1, 0), (5, 40), (33, 6), (16, 16)] {
+        Check::new(&d.graph).run(&[3, n + m, n, m], &normal);
+    }
+}

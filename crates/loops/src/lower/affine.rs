@@ -24,6 +24,8 @@ pub enum Access {
     Contiguous,
     /// Elements at equal distances.
     Strided,
+    /// As the two above but at the ends of the array, where positions are clamped.
+    Edged,
     /// Anything else.
     Scattered,
 }
@@ -124,11 +126,50 @@ fn fixed_stride(program: &FoldProgram, decl: &ArrayDecl, at: usize) -> Option<i6
     })
 }
 
+/// The position that a clamped one is if it lies inside an array's axis: what shifts and concatenations make of their index.
+pub fn unclamped(program: &FoldProgram, id: TermId, axis: AxisId) -> Option<TermId> {
+    let pair = |id: TermId, op: BinaryOp| {
+        let term = program.terms.get(id);
+        (term.op == TermOp::Binary(op)).then(|| (term.args[0], term.args[1]))
+    };
+    let either = |(a, b): (TermId, TermId), test: &dyn Fn(TermId) -> bool| {
+        if test(b) {
+            Some(a)
+        } else {
+            test(a).then_some(b)
+        }
+    };
+    let last = |id: TermId| {
+        let fixed = matches!(program.axes[axis.0 as usize].extent, Extent::Fixed(n) if literal(program, id) == i64::try_from(n).ok().map(|n| n - 1));
+        let less_one =
+            pair(id, BinaryOp::Sub).is_some_and(|(a, b)| is_size(program, a, axis) && literal(program, b) == Some(1));
+        let plus = pair(id, BinaryOp::Add).and_then(|p| either(p, &|t| literal(program, t) == Some(-1)));
+        fixed || less_one || plus.is_some_and(|a| is_size(program, a, axis))
+    };
+    let zero = |id: TermId| literal(program, id) == Some(0);
+    let low =
+        pair(id, BinaryOp::Min).and_then(|p| either(p, &last)).and_then(|t| either(pair(t, BinaryOp::Max)?, &zero));
+    let high =
+        || pair(id, BinaryOp::Max).and_then(|p| either(p, &zero)).and_then(|t| either(pair(t, BinaryOp::Min)?, &last));
+    low.or_else(high)
+}
+
+/// The operands of a load as they are inside the array.
+pub fn inside(program: &FoldProgram, load: &Term) -> Vec<TermId> {
+    let TermOp::Load { array: id, .. } = load.op else { return load.args.clone() };
+    let axes = &array(program, id).axes;
+    load.args.iter().zip(axes).map(|(arg, axis)| unclamped(program, *arg, *axis).unwrap_or(*arg)).collect()
+}
+
 /// Change of a load's offset from one position of an axis to the next.
 pub fn load_slope(program: &FoldProgram, load: &Term, axis: AxisId) -> Slope {
+    slope_of(program, load, &load.args, axis)
+}
+
+fn slope_of(program: &FoldProgram, load: &Term, args: &[TermId], axis: AxisId) -> Slope {
     let TermOp::Load { array: id, .. } = load.op else { return Slope::Irregular };
     let decl = array(program, id);
-    joined(program, decl, &load.args).into_iter().fold(Slope::Const(0), |sum, (arg, at)| {
+    joined(program, decl, args).into_iter().fold(Slope::Const(0), |sum, (arg, at)| {
         let part = slope(program, arg, axis).times(fixed_stride(program, decl, at));
         sum.combine(part, i64::checked_add)
     })
@@ -142,6 +183,9 @@ pub fn access(program: &FoldProgram, load: &Term, axis: AxisId) -> Access {
     match load_slope(program, load, axis) {
         Slope::Const(1) => Access::Contiguous,
         Slope::Const(_) | Slope::Symbolic => Access::Strided,
-        Slope::Irregular => Access::Scattered,
+        Slope::Irregular => match slope_of(program, load, &inside(program, load), axis) {
+            Slope::Irregular => Access::Scattered,
+            _ => Access::Edged,
+        },
     }
 }

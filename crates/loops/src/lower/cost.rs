@@ -63,6 +63,7 @@ pub fn access_cost(
         }
         cost += match access(program, term, axis) {
             Access::Invariant | Access::Contiguous => 1,
+            Access::Edged => 2,
             Access::Strided => lanes,
             Access::Scattered => 3 * lanes,
         };

@@ -26,7 +26,8 @@ enum Index {
 }
 
 impl Lowering<'_> {
-    fn array(&self, term: &Term) -> Result<(BufId, &ArrayDecl, bool), LowerError> {
+    /// The buffer that a load reads, its declaration, and whether indices are to be checked.
+    pub fn array(&self, term: &Term) -> Result<(BufId, &ArrayDecl, bool), LowerError> {
         let TermOp::Load { array, checked } = term.op else { return Err(LowerError::internal("not a load")) };
         let buf = match array {
             ArrayId::Input(n) => self.inputs[n],
@@ -65,7 +66,11 @@ impl Lowering<'_> {
     pub fn load_vector(&mut self, id: TermId, term: &Term, axis: AxisId, lanes: Lanes) -> Result<Reg, LowerError> {
         let (buf, decl, checked) = self.array(term)?;
         let (dtype, name) = (decl.dtype, decl.name.clone());
-        let contiguous = affine::access(self.program, term, axis) == Access::Contiguous;
+        let access = affine::access(self.program, term, axis);
+        if access == Access::Edged {
+            return self.load_edged(id, term, axis, lanes);
+        }
+        let contiguous = access == Access::Contiguous;
         let offset = self.first_offset(id, term, checked)?;
         let stride = if contiguous { None } else { Some(self.stride(term, axis)?) };
         let ty = Ty::vector(self.emit.buffers[buf.0 as usize].elem, lanes.lanes);
@@ -262,7 +267,7 @@ impl Lowering<'_> {
     }
 
     /// Change of an index from one position of an axis to the next.
-    fn slope(&mut self, id: TermId, axis: AxisId) -> Result<Reg, LowerError> {
+    pub fn slope(&mut self, id: TermId, axis: AxisId) -> Result<Reg, LowerError> {
         let program = self.program;
         let term = program.terms.get(id);
         if !term.axes.contains(axis) {

@@ -12,6 +12,7 @@ mod blocked;
 mod carry;
 mod contract;
 mod cost;
+mod edge;
 mod emit;
 mod expr;
 mod functions;
