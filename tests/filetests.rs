@@ -7,9 +7,6 @@ use onefold::{Backend, Form};
 use onefold_tests::{check_file, Case};
 use std::path::{Path, PathBuf};
 
-/// A bisection of dozens of dependent reductions: derivation walks shared terms too often and does not come to an end.
-const UNROLLED: &str = "entmax.fold";
-
 fn main() {
     let arguments = Arguments::from_args();
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -54,13 +51,11 @@ fn trials_of(folder: &Path, file: &Path) -> Vec<Trial> {
             (Backend::Cranelift, form) => format!("{name} cranelift {}", form.name()),
             (backend, _) => format!("{name} {backend}"),
         };
-        // Counted and printed as ignored: see docs/STATUS.md.
-        let ignored = name == UNROLLED && backend != Backend::Interp;
         let run = move || {
             let text = std::fs::read_to_string(&file).map_err(|e| Failed::from(e.to_string()))?;
             check_file(&name, &text, Case { backend, form }).map_err(Failed::from)
         };
-        Trial::test(label, run).with_ignored_flag(ignored)
+        Trial::test(label, run)
     };
     cases.into_iter().map(trial).collect()
 }

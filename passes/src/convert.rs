@@ -353,9 +353,10 @@ impl Converter<'_> {
     }
 
     fn reads_memory(&self, id: TermId) -> bool {
-        let term = self.terms.get(id);
-        matches!(term.op, TermOp::Load { .. } | TermOp::Reduce(..) | TermOp::ArgMax(_) | TermOp::TopK { .. })
-            || term.args.iter().any(|a| self.reads_memory(*a))
+        let reads = |op: &TermOp| {
+            matches!(op, TermOp::Load { .. } | TermOp::Reduce(..) | TermOp::ArgMax(_) | TermOp::TopK { .. })
+        };
+        self.terms.reachable(&[id]).into_iter().any(|t| reads(&self.terms.get(t).op))
     }
 
     fn position(&mut self, axis: AxisId, subst: &Substitution) -> TermId {

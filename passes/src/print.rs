@@ -3,6 +3,7 @@
 use crate::fold::{Anchor, ArrayDecl, State};
 use crate::term::{ArrayId, TermId, TermOp, Terms};
 use onefold_ir::{AxisDecl, AxisId, AxisSet, BinaryOp, Literal, Part};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -24,6 +25,9 @@ pub struct Names<'a> {
     /// Whether a law of correction is printed: anchors are then called `old` and `new`, and every operation is in parentheses.
     pub law: bool,
 }
+
+/// The most nodes of a term that are written out.
+const MAX_NODES: u32 = 2000;
 
 /// Binding strengths: sum, product, prefix, atom.
 const SUM: u8 = 3;
@@ -49,30 +53,32 @@ impl<'a> Names<'a> {
 
     /// A term in infix form.
     pub fn term(&self, terms: &Terms, id: TermId) -> String {
-        self.at(terms, id, 0, 1)
+        self.at(terms, id, 0, 1, &Cell::new(MAX_NODES))
     }
 
     /// A term's definition: in infix form even if it has a name.
     pub fn definition(&self, terms: &Terms, id: TermId) -> String {
-        self.at(terms, id, 0, 0)
+        self.at(terms, id, 0, 0, &Cell::new(MAX_NODES))
     }
 
-    fn at(&self, terms: &Terms, id: TermId, outer: u8, depth: usize) -> String {
-        if depth > 200 {
+    fn at(&self, terms: &Terms, id: TermId, outer: u8, depth: usize, left: &Cell<u32>) -> String {
+        // Shared terms are written out wherever they occur, which may be without end in a deep graph.
+        if depth > 200 || left.get() == 0 {
             return "...".to_owned();
         }
+        left.set(left.get() - 1);
         if let (Some(name), true) = (self.shared.and_then(|s| s.get(&id)), depth > 0) {
             return name.clone();
         }
         let term = terms.get(id);
-        let arg = |i: usize, level: u8| self.at(terms, term.args[i], level, depth + 1);
-        let list = || term.args.iter().map(|a| self.at(terms, *a, 0, depth + 1)).collect::<Vec<_>>().join(", ");
+        let arg = |i: usize, level: u8| self.at(terms, term.args[i], level, depth + 1, left);
+        let list = || term.args.iter().map(|a| self.at(terms, *a, 0, depth + 1, left)).collect::<Vec<_>>().join(", ");
         let (text, level) = match &term.op {
             TermOp::Literal(value) => (literal(*value), if value.as_f64() < 0.0 { PREFIX } else { ATOM }),
             TermOp::Index(axis) => (format!("index({})", self.axis(*axis)), ATOM),
             TermOp::Size(axis) => (format!("size({})", self.axis(*axis)), ATOM),
             TermOp::Seen(axis) => (format!("seen({})", self.axis(*axis)), ATOM),
-            TermOp::Load { array, .. } => (self.load(terms, *array, &term.args, depth), ATOM),
+            TermOp::Load { array, .. } => (self.load(terms, *array, &term.args, depth, left), ATOM),
             TermOp::Unary(op) => match op {
                 onefold_ir::UnaryOp::Neg => (format!("-{}", arg(0, PREFIX)), PREFIX),
                 _ => (format!("{}({})", op.name(), list()), ATOM),
@@ -119,7 +125,7 @@ impl<'a> Names<'a> {
     }
 
     /// `x` where every operand is the array's own axis, else `x[i + 1, j]`.
-    fn load(&self, terms: &Terms, array: ArrayId, args: &[TermId], depth: usize) -> String {
+    fn load(&self, terms: &Terms, array: ArrayId, args: &[TermId], depth: usize, left: &Cell<u32>) -> String {
         let decl = match array {
             ArrayId::Input(i) => self.inputs.get(i),
             ArrayId::Intermediate(i) => self.intermediates.get(i),
@@ -133,7 +139,7 @@ impl<'a> Names<'a> {
             .iter()
             .map(|a| match terms.get(*a).op {
                 TermOp::Index(axis) => self.axis(axis).to_owned(),
-                _ => self.at(terms, *a, 0, depth + 1),
+                _ => self.at(terms, *a, 0, depth + 1, left),
             })
             .collect();
         format!("{}[{}]", decl.name, at.join(", "))

@@ -8,7 +8,7 @@ use crate::derive::Correction;
 use crate::fold::AnchorId;
 use crate::term::{Term, TermId, TermOp, Terms};
 use onefold_ir::{AxisId, AxisSet, ReduceOp};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// For each axis (only those above 0) the number of streams.
 pub type Levels = BTreeMap<AxisId, u32>;
@@ -185,14 +185,22 @@ impl Streams {
     /// Whether a term takes its stream number from reductions over the very axes, not from ones inside reductions over others,
     /// which are known only after the stream.
     fn is_direct(&self, terms: &Terms, id: TermId, stream: &Stream) -> bool {
-        let levels = self.levels.get(&id);
-        let needs = stream.axes.iter().any(|a| levels.and_then(|l| l.get(&a)).copied().unwrap_or(0) >= stream.level);
-        let term = terms.get(id);
-        match reduced(&term.op) {
-            _ if !needs => true,
-            Some(axes) => axes == stream.axes,
-            None => term.args.iter().all(|a| self.is_direct(terms, *a, stream)),
+        let mut seen = HashSet::new();
+        let mut open = vec![id];
+        while let Some(id) = open.pop() {
+            let levels = self.levels.get(&id);
+            let needs = |a| levels.and_then(|l| l.get(&a)).copied().unwrap_or(0) >= stream.level;
+            if !stream.axes.iter().any(needs) || !seen.insert(id) {
+                continue;
+            }
+            let term = terms.get(id);
+            match reduced(&term.op) {
+                Some(axes) if axes != stream.axes => return false,
+                Some(_) => {}
+                None => open.extend(&term.args),
+            }
         }
+        true
     }
 
     fn anchor(&mut self, term: TermId) -> AnchorId {

@@ -24,13 +24,18 @@ pub struct Point {
 const POINTS: u64 = 64;
 const MIN_VALID: usize = 12;
 
-/// Evaluate a term at a point, its anchors at the new values, or with `old` at the old ones.
+/// Evaluate a term at a point, its anchors at the new values, or with `old` at the old ones. Shared subterms are evaluated once.
 pub fn value(terms: &Terms, id: TermId, point: &Point, old: bool) -> f64 {
-    evaluate(terms, id, point, old).0
+    // For each term its value, and whether it depends on anchors.
+    let mut known: HashMap<TermId, (f64, bool)> = HashMap::new();
+    for below in terms.reachable(&[id]) {
+        let found = evaluate(terms, below, point, old, &known);
+        known.insert(below, found);
+    }
+    known.get(&id).map_or(f64::NAN, |(v, _)| *v)
 }
 
-/// The value, and whether it depends on anchors.
-fn evaluate(terms: &Terms, id: TermId, point: &Point, old: bool) -> (f64, bool) {
+fn evaluate(terms: &Terms, id: TermId, point: &Point, old: bool, known: &HashMap<TermId, (f64, bool)>) -> (f64, bool) {
     let term = terms.get(id);
     match &term.op {
         TermOp::Literal(v) => return (v.as_f64(), false),
@@ -41,7 +46,7 @@ fn evaluate(terms: &Terms, id: TermId, point: &Point, old: bool) -> (f64, bool) 
         TermOp::AnchorOld(a) => return (point.old.get(a).copied().unwrap_or(f64::NAN), true),
         _ => {}
     }
-    let args: Vec<(f64, bool)> = term.args.iter().map(|a| evaluate(terms, *a, point, old)).collect();
+    let args: Vec<(f64, bool)> = term.args.iter().map(|a| known[a]).collect();
     if !args.iter().any(|(_, depends)| *depends) {
         return (opaque(id, term.dtype, point.seed), false);
     }
