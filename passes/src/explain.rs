@@ -70,7 +70,7 @@ pub struct Corrected {
 /// Explain a function.
 ///
 /// # Errors
-/// As [`crate::derive`].
+/// As [`crate::derive()`].
 pub fn explain(module: &Module, func: &Func, options: &Options) -> Result<Explanation, PassError> {
     let source = convert(module, func)?;
     let saturated = saturate(&source, &options.limits, options.form == Form::Wide, true);

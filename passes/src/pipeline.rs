@@ -69,10 +69,10 @@ pub fn derive(module: &Module, func: &Func, options: &Options) -> Result<Derived
     derive_terms(convert(module, func)?, options)
 }
 
-/// Derive the fold program of terms: [`derive`] without the tensor IR.
+/// Derive the fold program of terms: [`derive()`] without the tensor IR.
 ///
 /// # Errors
-/// As [`derive`].
+/// As [`derive()`].
 pub fn derive_terms(source: Graph, options: &Options) -> Result<Derived, PassError> {
     let mut streams = Streams::new(matches!(options.form, Form::Fused | Form::Wide));
     let mut warnings = vec![];

@@ -1,8 +1,8 @@
 //! From fold programs to loop IR: loops, tiles, vectors, registers.
 //!
 //! [`Schedule`] says how (it is data, and prints); the rest is two layers. Statements decide which axis is vectorised, tiled
-//! or blocked: [`map`] for loops that only store, [`pass`] and what it is made of for folds. Terms become registers in
-//! [`expr`] and below, whatever the statements decided: a term is a vector if it varies along the axis that is vectorised
+//! or blocked: `map` for loops that only store, `pass` and what it is made of for folds. Terms become registers in
+//! `expr` and below, whatever the statements decided: a term is a vector if it varies along the axis that is vectorised
 //! here, and it is computed in the outermost loop that knows all it depends on.
 
 mod affine;
