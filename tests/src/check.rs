@@ -118,7 +118,7 @@ fn check_run(module: &Module, compiler: &Compiler, backend: Backend, run: &Run) 
     if run.expects.is_empty() {
         let references = onefold::evaluate(module, &func.name, &views).map_err(|e| e.to_string())?;
         for ((declared, got), want) in func.results.iter().zip(&results).zip(&references) {
-            close(got, want).map_err(|e| format!("{}: {e}", declared.name))?;
+            close(got, want, run.scale).map_err(|e| format!("{}: {e}", declared.name))?;
         }
     }
     Ok(())
@@ -142,8 +142,9 @@ fn tensor(array: &Array) -> Tensor {
     }
 }
 
-/// As exact as the dtype and the general bound allow, and of the same class.
-fn close(got: &Array, want: &[f64]) -> Result<(), String> {
+/// As exact as the dtype and the general bound allow, and of the same class. `scale` is what the largest magnitude counts for at
+/// least.
+fn close(got: &Array, want: &[f64], scale: f64) -> Result<(), String> {
     let row = got.shape().last().copied().unwrap_or(1).max(1);
     let tolerance = match got.dtype() {
         DType::F16 => 2f64.powi(-10),
@@ -151,7 +152,7 @@ fn close(got: &Array, want: &[f64]) -> Result<(), String> {
         _ => TOLERANCE,
     };
     for (r, reference) in want.chunks(row).enumerate() {
-        let largest = reference.iter().filter(|v| v.is_finite()).fold(0.0f64, |m, v| m.max(v.abs()));
+        let largest = reference.iter().filter(|v| v.is_finite()).fold(scale, |m, v| m.max(v.abs()));
         for (c, want) in reference.iter().enumerate() {
             let value = got.get_f64(r * row + c).unwrap_or(f64::NAN);
             let near = got.dtype().is_float() && (value - want).abs() <= tolerance * largest + 1e-37;

@@ -281,6 +281,13 @@ impl Translator<'_> {
             return Ok(x);
         }
         match fold {
+            // One instruction moves the sign bits out, and a branch compares them.
+            Fold::Any | Fold::All if self.is_x86 => {
+                let signs = self.b.ins().vhigh_bits(clif::I32, x);
+                let none_or_all = if fold == Fold::Any { 0 } else { (1i64 << from.lanes) - 1 };
+                let cc = if fold == Fold::Any { IntCC::NotEqual } else { IntCC::Equal };
+                return Ok(self.b.ins().icmp_imm_s(cc, signs, none_or_all));
+            }
             Fold::Any => return Ok(self.b.ins().vany_true(x)),
             Fold::All => return Ok(self.b.ins().vall_true(x)),
             _ => {}

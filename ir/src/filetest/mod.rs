@@ -14,6 +14,7 @@
 //! | `// run: @f x = …, y = …` | a run of function `f` (without `@f`: of the first one) on these inputs; without `expect` it is compared with the interpreter |
 //! | `// with: z = …` | more inputs of the run above |
 //! | `// expect: p = … tol 1e-6 rel 1e-5` | an output by name or position; a value passes within `tol + rel * abs(value)`, `tol` is 1e-6 and `rel` 0 if not given |
+//! | `// scale: 1` | the magnitude of what is added up in the run above: where results cancel, errors are a share of it |
 //! | `// expect-error: text` | the run above fails with a message that contains the text |
 //! | `// parse-error: text` | the file is refused with a message that contains the text |
 //! | `// streams: @f x = 1` | how many times each input is read |
@@ -56,6 +57,8 @@ pub struct Run {
     pub expects: Vec<Expect>,
     /// What the error must say, if the run must fail.
     pub error: Option<String>,
+    /// Magnitude that errors are measured against at least; 0 if not given.
+    pub scale: f64,
 }
 
 /// What an output must be.

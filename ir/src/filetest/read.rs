@@ -6,8 +6,8 @@ use super::{Array, Expect, Fact, FileTest, FileTestError, Run};
 const FACTS: [&str; 4] = ["streams", "passes", "stored", "option"];
 
 /// All directives.
-const DIRECTIVES: [&str; 9] =
-    ["run", "with", "expect", "expect-error", "parse-error", "streams", "passes", "stored", "option"];
+const DIRECTIVES: [&str; 10] =
+    ["run", "with", "scale", "expect", "expect-error", "parse-error", "streams", "passes", "stored", "option"];
 
 /// The most elements an array may have.
 const MAX_ELEMENTS: usize = 1 << 24;
@@ -47,7 +47,7 @@ fn directive(test: &mut FileTest, key: &str, text: &str, line: usize) -> Result<
         "run" => {
             let func = reader.func()?;
             let inputs = reader.inputs()?;
-            test.runs.push(Run { line, func, inputs, expects: vec![], error: None });
+            test.runs.push(Run { line, func, inputs, expects: vec![], error: None, scale: 0.0 });
         }
         "with" => {
             let mut run = last_run(test)?;
@@ -68,6 +68,11 @@ fn directive(test: &mut FileTest, key: &str, text: &str, line: usize) -> Result<
                 }
             }
             run.expects.push(Expect { line, output, array, tol, rel });
+            test.runs.push(run);
+        }
+        "scale" => {
+            let mut run = last_run(test)?;
+            run.scale = reader.number()?;
             test.runs.push(run);
         }
         "expect-error" => {

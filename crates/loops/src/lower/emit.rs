@@ -241,4 +241,10 @@ impl Emit {
         let then = self.take(then);
         self.push(Stmt::If { cond, then, els: vec![] });
     }
+
+    /// A branch taken where the condition is false.
+    pub fn push_unless(&mut self, cond: Reg, els: Block) {
+        let els = self.take(els);
+        self.push(Stmt::If { cond, then: vec![], els });
+    }
 }

@@ -4,8 +4,8 @@ use super::emit::Emit;
 use super::{LowerError, Lowering};
 use crate::math::{self, Arithmetic};
 use crate::{BinOp, Cmp, Elem, Expr, Number, Reg, Ty, UnOp};
-use onefold_ir::UnaryOp;
-use onefold_passes::term::WideOp;
+use onefold_ir::{BinaryOp, UnaryOp};
+use onefold_passes::term::{TermId, TermOp, WideOp};
 
 /// Emits what functions are made of.
 pub struct Maker<'a> {
@@ -63,10 +63,13 @@ impl Lowering<'_> {
         Maker { fma: self.target.fma, emit: &mut self.emit }
     }
 
-    /// A function of one float; `nonpositive` if the argument is known not to be above 0.
-    pub fn function(&mut self, op: UnaryOp, x: Reg, nonpositive: bool) -> Result<Reg, LowerError> {
+    /// A function of one float, which is the value of a term.
+    pub fn function(&mut self, op: UnaryOp, x: Reg, argument: TermId) -> Result<Reg, LowerError> {
+        let nonpositive = self.program.terms.interval(argument).is_nonpositive();
+        let rounded = self.is_rounded(argument);
         let mut maker = self.maker();
         Ok(match op {
+            UnaryOp::Exp if nonpositive && rounded => math::exp_nonpositive_rounded(&mut maker, x),
             UnaryOp::Exp if nonpositive => math::exp_nonpositive(&mut maker, x),
             UnaryOp::Exp => math::exp(&mut maker, x),
             UnaryOp::Exp2 => math::exp2(&mut maker, x),
@@ -76,6 +79,16 @@ impl Lowering<'_> {
             UnaryOp::Erf => math::erf(&mut maker, x),
             other => return Err(LowerError::internal(format!("{other:?} taken for a function"))),
         })
+    }
+
+    /// Whether a term is a sum or a difference of floats, or a product with one: its value is off by half a unit in the last place or so.
+    fn is_rounded(&self, id: TermId) -> bool {
+        let term = self.program.terms.get(id);
+        match term.op {
+            TermOp::Binary(BinaryOp::Add | BinaryOp::Sub) => true,
+            TermOp::Binary(BinaryOp::Mul) => term.args.iter().any(|a| self.is_rounded(*a)),
+            _ => false,
+        }
     }
 
     /// A part of an exponential. Mantissa and exponent of one operand come together.

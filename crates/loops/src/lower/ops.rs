@@ -48,8 +48,7 @@ impl Lowering<'_> {
                 self.emit.bin(BinOp::Div, one, root)
             }
             UnaryOp::Exp | UnaryOp::Log | UnaryOp::Exp2 | UnaryOp::Log2 | UnaryOp::Tanh | UnaryOp::Erf => {
-                let interval = self.program.terms.interval(term.args[0]);
-                self.function(op, x, interval.is_nonpositive())?
+                self.function(op, x, term.args[0])?
             }
         })
     }

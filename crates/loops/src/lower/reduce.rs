@@ -7,9 +7,9 @@ use super::{LowerError, Lowering};
 use crate::{BinOp, Cmp, Elem, Expr, Fold, Number, Reg, Ty};
 use onefold_ir::{AxisId, AxisSet, BinaryOp, DType, ReduceOp};
 use onefold_passes::term::{Term, TermId, TermOp};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 
-/// Accumulators of one reduction: one register for each copy of an unrolled body.
+/// Accumulators of one reduction: one register for each copy of an unrolled body, or one for all where registers are dear.
 #[derive(Clone, Debug)]
 pub struct Accum {
     op: ReduceOp,
@@ -20,6 +20,8 @@ pub struct Accum {
     nan: Option<Reg>,
     /// A value whose NaN test waits for the next copy's.
     odd: Cell<Option<Reg>>,
+    /// Values of earlier copies that wait for the last one to be taken in together.
+    group: RefCell<Vec<Reg>>,
 }
 
 /// What a reduction gives over nothing.
@@ -41,7 +43,8 @@ impl Accum {
     /// Accumulators that have seen nothing, in so many lanes.
     pub fn new(lower: &mut Lowering<'_>, op: ReduceOp, dtype: DType, lanes: u16, copies: usize) -> Accum {
         let ty = Ty { elem: reg_elem(dtype), lanes };
-        let mut accum = Accum { op, dtype, ty, sums: vec![], nan: None, odd: Cell::new(None) };
+        let mut accum =
+            Accum { op, dtype, ty, sums: vec![], nan: None, odd: Cell::new(None), group: RefCell::default() };
         let patches = ty.elem.is_float() && matches!(op, ReduceOp::Max | ReduceOp::Min);
         for _ in 0..copies.max(1) {
             accum.sums.push(lower.emit.let_(ty, "acc", Expr::Const(ty, identity(op, dtype))));
@@ -97,6 +100,14 @@ impl Accum {
             }
         }
         let op = self.instruction();
+        let mut group = self.group.borrow_mut();
+        group.push(value);
+        // With a register for each copy nothing waits; with one, the copies are combined first, so that it is live but once.
+        if self.sums.len() == 1 && copy.at + 1 < copy.of {
+            return;
+        }
+        let value = tree(lower, op, &group);
+        group.clear();
         lower.emit.assign(acc, Expr::Binary(op, value, acc));
     }
 

@@ -125,12 +125,14 @@ impl Lowering<'_> {
         let cheap = self.total_weight(&bodies, tile.axis) < 10;
         let wanted = if cheap { self.schedule.accumulators } else { self.schedule.unroll };
         let unroll = (wanted as usize).min((8 / sums).next_power_of_two()).max(1);
-        let accums: Vec<Option<Accum>> = works.iter().map(|w| w.accum(self, width.lanes, unroll)).collect();
+        // What is expensive needs its registers for itself.
+        let sums = if cheap { unroll } else { 1 };
+        let accums: Vec<Option<Accum>> = works.iter().map(|w| w.accum(self, width.lanes, sums)).collect();
         let range = (tile.lo, tile.hi);
         if tile.len <= CHAIN || !works.iter().any(Work::is_float_sum) {
             self.tile_range(works, &accums, width, tile, range, unroll)?;
         } else {
-            self.chained(works, &accums, width, tile, unroll)?;
+            self.chained(works, &accums, width, tile, (unroll, sums))?;
         }
         for (work, accum) in works.iter().zip(accums) {
             match (work, accum) {
@@ -155,7 +157,7 @@ impl Lowering<'_> {
         totals: &[Option<Accum>],
         width: Width,
         tile: Tile,
-        unroll: usize,
+        (unroll, sums): (usize, usize),
     ) -> Result<(), LowerError> {
         let block = self.emit.block();
         let scope = self.scope(Some(block));
@@ -167,7 +169,7 @@ impl Lowering<'_> {
         let hi = self.emit.bin(crate::BinOp::Min, end, tile.hi);
         let mut parts = vec![];
         for (work, total) in works.iter().zip(totals) {
-            parts.push(if work.is_float_sum() { work.accum(self, width.lanes, unroll) } else { total.clone() });
+            parts.push(if work.is_float_sum() { work.accum(self, width.lanes, sums) } else { total.clone() });
         }
         self.tile_range(works, &parts, width, tile, (lo, hi), unroll)?;
         for (work, (part, total)) in works.iter().zip(parts.iter().zip(totals)) {

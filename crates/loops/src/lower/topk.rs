@@ -205,19 +205,18 @@ impl Lowering<'_> {
         within: Reg,
         body: &mut dyn FnMut(&mut Self) -> Result<(), LowerError>,
     ) -> Result<(), LowerError> {
-        let all = self.emit.fold_lanes(Fold::All, within);
-        let mut worth = self.emit.not(all);
+        let mut passed_over = self.emit.fold_lanes(Fold::All, within);
         // The worst of a list that is not full is NaN, which nothing is within; other types have no such value.
         if !search.dtype.is_float() {
-            let open = self.emit.cmp(Cmp::Lt, search.list.filled, search.size);
-            worth = self.emit.bin(BinOp::Or, open, worth);
+            let full = self.emit.cmp(Cmp::Ge, search.list.filled, search.size);
+            passed_over = self.emit.bin(BinOp::And, full, passed_over);
         }
         let block = self.emit.block();
         let scope = self.scope(Some(block));
         let outside = self.enter(scope);
         body(self)?;
         self.enter(outside);
-        self.emit.push_if(worth, block);
+        self.emit.push_unless(passed_over, block);
         Ok(())
     }
 

@@ -5,6 +5,9 @@
 /// `(exp(r) - 1 - r) / r^2`, |r| <= ln 2 / 2. Largest error 6.5e-8.
 pub const EXP_F32: &[f64] = &[1.39262508e-3, 8.36323288e-3, 4.16665542e-2, 1.66665767e-1, 5.0e-1];
 
+/// `(exp(r) - 1) / r`, |r| <= ln 2 / 2, for the least relative error of `exp(r)`: 9.2e-8.
+pub const EXP_SHORT_F32: &[f64] = &[8.29022750e-3, 4.18984145e-2, 1.66676402e-1, 4.99991447e-1, 9.99999702e-1];
+
 /// `(exp(r) - 1 - r) / r^2`, |r| <= ln 2 / 2. Largest error 1.1e-16.
 pub const EXP_F64: &[f64] = &[
     2.5100472505694996e-08,

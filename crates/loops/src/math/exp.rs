@@ -1,6 +1,6 @@
 //! Exponentials.
 
-use super::coefficients::{EXP_F32, EXP_F64};
+use super::coefficients::{EXP_F32, EXP_F64, EXP_SHORT_F32};
 use super::{Arithmetic, Math};
 use crate::{BinOp, Cmp, Reg};
 use std::f64::consts::{LN_2, LOG2_E};
@@ -12,6 +12,8 @@ const MAGIC_F64: f64 = 6_755_399_441_055_744.0; // 1.5 * 2^52
 /// ln 2 in two parts; the first has so few bits that its product with an exponent is exact.
 const LN2_HIGH_F32: f64 = 0.693_145_751_953_125;
 const LN2_LOW_F32: f64 = LN_2 - LN2_HIGH_F32;
+/// ln 2 in one part: 1.9e-9 too large.
+const LN2_F32: f64 = 0.693_147_182_464_599_6;
 const LN2_HIGH_F64: f64 = 0.693_147_180_369_123_8;
 const LN2_LOW_F64: f64 = 1.908_214_929_270_587_7e-10;
 
@@ -31,11 +33,16 @@ impl<A: Arithmetic> Math<'_, A> {
         self.float(value)
     }
 
-    fn reduce(&mut self, x: Reg) -> Reduced {
+    /// The integer nearest to `x / ln 2`: as the low bits of a sum with the magic number, and as a float.
+    fn nearest_power(&mut self, x: Reg) -> (Reg, Reg) {
         let log2_e = self.float(LOG2_E);
         let magic = self.magic();
         let shifted = self.fma(x, log2_e, magic);
-        let n = self.sub(shifted, magic);
+        (shifted, self.sub(shifted, magic))
+    }
+
+    fn reduce(&mut self, x: Reg) -> Reduced {
+        let (shifted, n) = self.nearest_power(x);
         let r = self.remainder(n, x);
         Reduced { shifted, n, r }
     }
@@ -109,6 +116,23 @@ pub fn exp_nonpositive<A: Arithmetic>(a: &mut A, x: Reg) -> Reg {
     let x = m.at_least(if m.is_f64() { -1023.0 * LN_2 } else { -127.0 * LN_2 }, x);
     let Reduced { shifted, r, .. } = m.reduce(x);
     let p = m.exp_reduced(r);
+    let power = m.power(shifted);
+    m.mul(p, power)
+}
+
+/// As [`exp_nonpositive`] for an `x` that was rounded before it came here, such as a difference: it is off by up to `2^-24 |x|`,
+/// so in `f32` ln 2 is one constant, whose error is a twentieth of that, and the polynomial is a term shorter (1.5 `2^-24`).
+/// `e^0` is 1 exactly.
+pub fn exp_nonpositive_rounded<A: Arithmetic>(a: &mut A, x: Reg) -> Reg {
+    let mut m = Math::new(a, x);
+    if m.is_f64() {
+        return exp_nonpositive(a, x);
+    }
+    let x = m.at_least(-127.0 * LN_2, x);
+    let (shifted, n) = m.nearest_power(x);
+    let ln2 = m.float(-LN2_F32);
+    let r = m.fma(n, ln2, x);
+    let p = m.polynomial(&[EXP_SHORT_F32, &[1.0]].concat(), r);
     let power = m.power(shifted);
     m.mul(p, power)
 }

@@ -11,7 +11,7 @@ mod log;
 mod tanh;
 
 pub use erf::erf;
-pub use exp::{exp, exp2, exp_nonpositive, mantissa_exponent, power_of_two};
+pub use exp::{exp, exp2, exp_nonpositive, exp_nonpositive_rounded, mantissa_exponent, power_of_two};
 pub use log::{log, log2};
 pub use tanh::tanh;
 
