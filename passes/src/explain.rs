@@ -83,7 +83,7 @@ pub fn explain(module: &Module, func: &Func, options: &Options) -> Result<Explan
     let mut egraph = saturated.egraph;
     let mut results = vec![];
     for (i, root) in roots.iter().enumerate() {
-        let name = source.outputs[i].name.clone();
+        let name = source.decl(i).name.clone();
         results.push(chain(&source, &mut egraph, &terms, source.roots[i], *root, name));
     }
     let corrections = corrections(&source, &mut terms, &mut streams, &roots);

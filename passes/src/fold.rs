@@ -89,6 +89,15 @@ pub enum Step {
         /// What.
         value: TermId,
     },
+    /// Store the running sum of a value along an axis, at the current position of the array's other axes.
+    Scan {
+        /// Along which.
+        axis: AxisId,
+        /// Where to.
+        target: Target,
+        /// What is summed.
+        value: TermId,
+    },
 }
 
 /// What is stored to.

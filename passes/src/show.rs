@@ -101,6 +101,14 @@ impl fmt::Display for FoldProgram {
 }
 
 impl FoldProgram {
+    /// The array that is stored to.
+    pub fn target(&self, target: Target) -> &ArrayDecl {
+        match target {
+            Target::Output(n) => &self.outputs[n],
+            Target::Intermediate(n) => &self.intermediates[n],
+        }
+    }
+
     fn step(&self, f: &mut fmt::Formatter<'_>, step: &Step, depth: usize) -> fmt::Result {
         let indent = "  ".repeat(depth);
         match step {
@@ -112,11 +120,11 @@ impl FoldProgram {
                 writeln!(f, "{indent}}}")
             }
             Step::Store { target, value } => {
-                let name = match target {
-                    Target::Output(i) => &self.outputs[*i].name,
-                    Target::Intermediate(i) => &self.intermediates[*i].name,
-                };
-                writeln!(f, "{indent}{name} = {}", self.show(*value))
+                writeln!(f, "{indent}{} = {}", self.target(*target).name, self.show(*value))
+            }
+            Step::Scan { axis, target, value } => {
+                let axis = self.names().axis_list([*axis]);
+                writeln!(f, "{indent}{} = cumsum[{axis}]({})", self.target(*target).name, self.show(*value))
             }
             Step::Pass(pass) => {
                 writeln!(f, "{indent}stream {} {{", self.names().axis_list(pass.axes.iter().copied()))?;

@@ -37,7 +37,7 @@ pub enum TermOp {
     Load {
         /// Which array.
         array: ArrayId,
-        /// Whether an operand comes from data.
+        /// Whether an operand was picked by an id and may be out of bounds.
         checked: bool,
     },
     /// Elementwise, one operand.

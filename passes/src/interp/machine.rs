@@ -109,19 +109,31 @@ impl<'a> Machine<'a> {
                     self.unbind(axes);
                 }
                 Step::Pass(pass) => self.pass(pass)?,
-                Step::Store { target, value } => self.store(*target, *value)?,
+                Step::Store { target, value } => {
+                    let v = self.eval(*value)?;
+                    self.store(*target, v)?;
+                }
+                Step::Scan { axis, target, value } => {
+                    let mut sum = 0.0;
+                    for n in 0..self.count(&[*axis]) {
+                        self.bind(&[*axis], n);
+                        sum += self.eval(*value)?;
+                        self.store(*target, sum)?;
+                    }
+                    self.unbind(&[*axis]);
+                }
             }
         }
         Ok(())
     }
 
-    fn store(&mut self, target: Target, value: TermId) -> Result<(), FoldError> {
+    fn store(&mut self, target: Target, value: f64) -> Result<(), FoldError> {
         let program = self.program;
         let decl = match target {
             Target::Output(n) => &program.outputs[n],
             Target::Intermediate(n) => &program.intermediates[n],
         };
-        let v = scalar::cast(decl.dtype, self.eval(value)?);
+        let v = scalar::cast(decl.dtype, value);
         let mut offset = 0;
         for axis in &decl.axes {
             let at = self.position(*axis)?;
@@ -172,7 +184,7 @@ impl<'a> Machine<'a> {
             TermOp::Index(axis) => self.position(*axis)? as f64,
             TermOp::Size(axis) => self.size(*axis) as f64,
             TermOp::Seen(axis) => self.seen[axis.0 as usize],
-            TermOp::Load { array, checked } => self.load(*array, *checked, args)?,
+            TermOp::Load { array, .. } => self.load(*array, args)?,
             TermOp::Unary(op) => scalar::unary(*op, term.dtype, args[0]),
             TermOp::Wide(op) => eval::wide(*op, args[0]),
             TermOp::Binary(op) => scalar::binary(*op, term.dtype, args[0], args[1]),
@@ -198,7 +210,7 @@ impl<'a> Machine<'a> {
         })
     }
 
-    fn load(&self, array: ArrayId, checked: bool, args: &[f64]) -> Result<f64, FoldError> {
+    fn load(&self, array: ArrayId, args: &[f64]) -> Result<f64, FoldError> {
         let (decl, data): (&ArrayDecl, &Vec<f64>) = match array {
             ArrayId::Input(n) => (&self.program.inputs[n], &self.inputs[n]),
             ArrayId::Intermediate(n) => (&self.program.intermediates[n], &self.intermediates[n]),
@@ -206,10 +218,7 @@ impl<'a> Machine<'a> {
         let mut offset = 0;
         for (axis, arg) in decl.axes.iter().zip(args) {
             let size = self.size(*axis);
-            let mut at = *arg as i64;
-            if checked && at < 0 {
-                at += size;
-            }
+            let at = *arg as i64;
             if !(0..size).contains(&at) {
                 return Err(FoldError::OutOfRange);
             }

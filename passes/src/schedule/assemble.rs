@@ -9,16 +9,23 @@ use crate::term::{Term, TermId, TermOp, Terms};
 use onefold_ir::{AxisId, AxisSet, BinaryOp, CmpOp, DType, Part, ReduceOp};
 use std::collections::{BTreeMap, HashMap};
 
+/// States and anchors so far.
+#[derive(Debug, Default)]
+pub struct Made {
+    /// States.
+    pub states: Vec<State>,
+    /// Anchors.
+    pub anchors: Vec<Anchor>,
+}
+
 /// States, anchors and passes as they are made.
 pub struct Assembler<'a> {
     /// All terms.
     pub terms: &'a mut Terms,
     /// Stream numbers and corrections.
     pub streams: &'a Streams,
-    /// States so far.
-    pub states: Vec<State>,
-    /// Anchors so far.
-    pub anchors: Vec<Anchor>,
+    /// States and anchors so far, also those of earlier stages.
+    pub made: Made,
     /// The state of each reduction.
     of: BTreeMap<TermId, StateId>,
     /// Reductions computed on the spot in the body at hand.
@@ -30,10 +37,15 @@ pub struct Assembler<'a> {
 }
 
 impl<'a> Assembler<'a> {
-    /// An assembler without states.
-    pub fn new(terms: &'a mut Terms, streams: &'a Streams, rank: &'a dyn Fn(AxisId) -> usize) -> Assembler<'a> {
+    /// An assembler that adds to what was made before.
+    pub fn new(
+        terms: &'a mut Terms,
+        streams: &'a Streams,
+        rank: &'a dyn Fn(AxisId) -> usize,
+        made: Made,
+    ) -> Assembler<'a> {
         let (of, anchor_of, inline) = (BTreeMap::new(), BTreeMap::new(), Inline::new());
-        Assembler { terms, streams, states: vec![], anchors: vec![], of, inline, anchor_of, rank }
+        Assembler { terms, streams, made, of, inline, anchor_of, rank }
     }
 
     /// The pass of a group. Groups that it comes after are assembled already.
@@ -76,10 +88,10 @@ impl<'a> Assembler<'a> {
         }
         let term = self.streams.anchors[id.0 as usize];
         let value = self.resolve(term, Some(group.axes))?;
-        let new = AnchorId(self.anchors.len() as u32);
+        let new = AnchorId(self.made.anchors.len() as u32);
         let name = format!("a{}", new.0);
         let dtype = self.terms.get(term).dtype;
-        self.anchors.push(Anchor { name, dtype, value, degenerate: vec![] });
+        self.made.anchors.push(Anchor { name, dtype, value, degenerate: vec![] });
         self.anchor_of.insert(id, new);
         order.push(Item::Anchor(new));
         Ok(())
@@ -113,10 +125,10 @@ impl<'a> Assembler<'a> {
         for body in bodies {
             let resolved = self.resolve(*body, None)?;
             let twin = order.iter().find_map(|item| match item {
-                Item::State(s) if self.states[s.0 as usize].body == resolved => Some(*s),
+                Item::State(s) if self.made.states[s.0 as usize].body == resolved => Some(*s),
                 _ => None,
             });
-            let twin = twin.filter(|s| self.states[s.0 as usize].op == StateOp::Sum);
+            let twin = twin.filter(|s| self.made.states[s.0 as usize].op == StateOp::Sum);
             ids.push(match twin {
                 Some(id) => id,
                 None => {
@@ -135,7 +147,7 @@ impl<'a> Assembler<'a> {
                 carry.push((self.resolve(*coefficient, None)?, ids[*at]));
             }
             let keeps = carry.len() == 1 && carry[0].1 == *id && self.is_one(carry[0].0);
-            self.states[id.0 as usize].carry = if keeps { Carry::Keep } else { Carry::Linear(carry) };
+            self.made.states[id.0 as usize].carry = if keeps { Carry::Keep } else { Carry::Linear(carry) };
         }
         // Old values are combined, so the order among the states of one basis does not matter.
         order.extend(fresh.iter().map(|id| Item::State(*id)));
@@ -161,7 +173,7 @@ impl<'a> Assembler<'a> {
         let kept = self.terms.get(term).axes.minus(group.parallel);
         let mut axes: Vec<AxisId> = kept.iter().filter(|a| !matches!(op, StateOp::TopK { to } if to == *a)).collect();
         axes.sort_by_key(|a| (self.rank)(*a));
-        let id = StateId(self.states.len() as u32);
+        let id = StateId(self.made.states.len() as u32);
         let letter = match op {
             StateOp::Sum => "s",
             StateOp::Prod => "p",
@@ -170,7 +182,7 @@ impl<'a> Assembler<'a> {
             StateOp::ArgMax => "i",
             StateOp::TopK { .. } => "k",
         };
-        self.states.push(State { name: format!("{letter}{}", id.0), op, axes, dtype, body, carry });
+        self.made.states.push(State { name: format!("{letter}{}", id.0), op, axes, dtype, body, carry });
         id
     }
 
@@ -237,14 +249,14 @@ impl<'a> Assembler<'a> {
     /// outside, the formula itself has overflowed; but a prefix must not. A value of -inf stays, since it is degenerate.
     fn keep_in_range(&mut self, order: &[Item], axes: AxisSet) {
         let body = |item: &Item| match item {
-            Item::State(id) => Some(self.states[id.0 as usize].body),
+            Item::State(id) => Some(self.made.states[id.0 as usize].body),
             Item::Anchor(_) => None,
         };
         let bodies: Vec<TermId> = order.iter().filter_map(body).collect();
         for item in order {
             let Item::Anchor(id) = item else { continue };
             let (lo, hi) = probe::range(self.terms, *id, &bodies, axes);
-            let Anchor { value, dtype, .. } = self.anchors[id.0 as usize];
+            let Anchor { value, dtype, .. } = self.made.anchors[id.0 as usize];
             let mut kept = value;
             for (bound, op) in [(lo, BinaryOp::Max), (hi, BinaryOp::Min)] {
                 if bound.is_finite() {
@@ -255,7 +267,8 @@ impl<'a> Assembler<'a> {
             if kept != value {
                 let lowest = self.terms.float(f64::NEG_INFINITY, dtype);
                 let nothing = self.terms.make(TermOp::Compare(CmpOp::Eq), DType::Bool, vec![value, lowest]);
-                self.anchors[id.0 as usize].value = self.terms.make(TermOp::Select, dtype, vec![nothing, value, kept]);
+                self.made.anchors[id.0 as usize].value =
+                    self.terms.make(TermOp::Select, dtype, vec![nothing, value, kept]);
             }
         }
     }
@@ -265,7 +278,7 @@ impl<'a> Assembler<'a> {
         let (mut bodies, mut coefficients) = (vec![], vec![]);
         for item in order {
             let Item::State(id) = item else { continue };
-            let state = &self.states[id.0 as usize];
+            let state = &self.made.states[id.0 as usize];
             bodies.push(state.body);
             match &state.carry {
                 Carry::Keep => {}
@@ -275,7 +288,7 @@ impl<'a> Assembler<'a> {
         }
         for item in order {
             let Item::Anchor(id) = item else { continue };
-            self.anchors[id.0 as usize].degenerate = probe::degenerate(self.terms, *id, &bodies, &coefficients);
+            self.made.anchors[id.0 as usize].degenerate = probe::degenerate(self.terms, *id, &bodies, &coefficients);
         }
     }
 

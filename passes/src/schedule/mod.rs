@@ -7,13 +7,14 @@ pub mod reads;
 
 use crate::convert::Graph;
 use crate::error::PassError;
-use crate::fold::{ArrayDecl, FoldProgram, Step, Target};
+use crate::fold::{ArrayDecl, FoldProgram, Step};
 use crate::streams::Streams;
 use crate::term::{ArrayId, TermId, TermOp, Terms};
-use assemble::Assembler;
+use assemble::{Assembler, Made};
 use group::{Group, Groups};
 use nest::Unit;
 use onefold_ir::{AxisDecl, AxisId, AxisSet, Extent};
+use std::ops::Range;
 
 /// States kept as arrays instead of in a loop of their own may have up to this many elements.
 const MAX_KEPT: u64 = 1 << 14;
@@ -30,41 +31,77 @@ pub fn schedule(
 ) -> Result<FoldProgram, PassError> {
     let rank = axis_ranks(source);
     let rank = |a: AxisId| rank.iter().position(|x| *x == a).unwrap_or(usize::MAX);
-    let mut groups = Groups::form(&mut terms, streams, roots);
-    for at in 0..groups.groups.len() {
-        if groups.can_keep(at) {
-            keep_axes(source, &terms, &mut groups.groups[at]);
-        }
+    let mut made = Made::default();
+    let mut body = vec![];
+    for stage in stages(&terms, source, roots) {
+        let units = schedule_stage(source, &mut terms, streams, roots, stage, &rank, &mut made)?;
+        body.extend(nest::nest(units, AxisSet::EMPTY, &rank));
     }
-    let mut assembler = Assembler::new(&mut terms, streams, &rank);
-    let mut units: Vec<Unit> = vec![];
-    let mut stored = vec![false; roots.len()];
-    let mut done = vec![];
-    store_ready(source, &mut assembler, &groups, &mut units, &mut stored, &done, roots)?;
-    while let Some(at) = next_group(&groups, &done) {
-        let pass = assembler.pass(&groups, at)?;
-        units.push(Unit { parallel: groups.groups[at].parallel, step: Step::Pass(pass) });
-        done.push(at);
-        store_ready(source, &mut assembler, &groups, &mut units, &mut stored, &done, roots)?;
-    }
-    if stored.iter().any(|s| !s) {
-        return Err(PassError::internal("passes depend on each other in a circle"));
-    }
-    let (states, anchors) = (assembler.states, assembler.anchors);
-    let body = nest::nest(units, AxisSet::EMPTY, &rank);
     let mut program = FoldProgram {
         name: source.name.clone(),
         axes: source.axes.clone(),
         inputs: source.inputs.clone(),
         outputs: source.outputs.clone(),
-        intermediates: vec![],
+        intermediates: source.stored.iter().map(|s| s.decl.clone()).collect(),
         terms,
-        states,
-        anchors,
+        states: made.states,
+        anchors: made.anchors,
         body,
     };
     nest::store_intermediates(&mut program, &rank);
     Ok(program)
+}
+
+/// Runs of roots: each reads only what earlier runs have stored.
+fn stages(terms: &Terms, source: &Graph, roots: &[TermId]) -> Vec<Range<usize>> {
+    let mut stages = vec![];
+    let mut start = 0;
+    for (at, root) in roots.iter().enumerate() {
+        let reads_stage = terms.reachable(&[*root]).into_iter().any(|id| match terms.get(id).op {
+            TermOp::Load { array: ArrayId::Intermediate(n), .. } => n >= start && n < source.stored.len(),
+            _ => false,
+        });
+        if reads_stage && at > start {
+            stages.push(start..at);
+            start = at;
+        }
+    }
+    stages.push(start..roots.len());
+    stages
+}
+
+/// Passes and stores of one stage, in order.
+fn schedule_stage(
+    source: &Graph,
+    terms: &mut Terms,
+    streams: &mut Streams,
+    roots: &[TermId],
+    stage: Range<usize>,
+    rank: &dyn Fn(AxisId) -> usize,
+    made: &mut Made,
+) -> Result<Vec<Unit>, PassError> {
+    let mut groups = Groups::form(terms, streams, &roots[stage.clone()]);
+    for at in 0..groups.groups.len() {
+        if groups.can_keep(at) {
+            keep_axes(source, terms, &mut groups.groups[at]);
+        }
+    }
+    let mut assembler = Assembler::new(terms, streams, rank, std::mem::take(made));
+    let mut units: Vec<Unit> = vec![];
+    let mut open: Vec<usize> = stage.collect();
+    let mut done = vec![];
+    store_ready(source, &mut assembler, &groups, &mut units, &mut open, &done, roots)?;
+    while let Some(at) = next_group(&groups, &done) {
+        let pass = assembler.pass(&groups, at)?;
+        units.push(Unit { parallel: groups.groups[at].parallel, step: Step::Pass(pass) });
+        done.push(at);
+        store_ready(source, &mut assembler, &groups, &mut units, &mut open, &done, roots)?;
+    }
+    *made = assembler.made;
+    match open.is_empty() {
+        true => Ok(units),
+        false => Err(PassError::internal("passes depend on each other in a circle")),
+    }
 }
 
 /// The next pass whose predecessors are done.
@@ -75,25 +112,30 @@ fn next_group(groups: &Groups, done: &[usize]) -> Option<usize> {
     })
 }
 
-/// Store the results that the passes done so far make known: narrow ones first, so that they stand in the outer loops.
+/// Store the roots that the passes done so far make known: narrow ones first, so that they stand in the outer loops.
 fn store_ready(
     source: &Graph,
     assembler: &mut Assembler<'_>,
     groups: &Groups,
     units: &mut Vec<Unit>,
-    stored: &mut [bool],
+    open: &mut Vec<usize>,
     done: &[usize],
     roots: &[TermId],
 ) -> Result<(), PassError> {
-    let mut ready: Vec<usize> = (0..roots.len())
-        .filter(|r| !stored[*r] && assembler.needs(groups, roots[*r]).iter().all(|g| done.contains(g)))
-        .collect();
-    ready.sort_by_key(|r| (source.outputs[*r].axes.len(), *r));
+    let is_ready =
+        |assembler: &mut Assembler<'_>, r: usize| assembler.needs(groups, roots[r]).iter().all(|g| done.contains(g));
+    let (mut ready, rest): (Vec<usize>, Vec<usize>) = open.iter().partition(|r| is_ready(assembler, **r));
+    *open = rest;
+    ready.sort_by_key(|r| (source.decl(*r).axes.len(), *r));
     for r in ready {
-        stored[r] = true;
         let value = assembler.resolve(roots[r], None)?;
-        let parallel = source.outputs[r].axes.iter().copied().collect();
-        units.push(Unit { parallel, step: Step::Store { target: Target::Output(r), value } });
+        let target = source.target(r);
+        let axes: AxisSet = source.decl(r).axes.iter().copied().collect();
+        let scan = source.stored.get(r).and_then(|s| s.scan);
+        units.push(match scan {
+            Some(axis) => Unit { parallel: axes.without(axis), step: Step::Scan { axis, target, value } },
+            None => Unit { parallel: axes, step: Step::Store { target, value } },
+        });
     }
     Ok(())
 }

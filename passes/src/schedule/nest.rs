@@ -87,7 +87,7 @@ fn walk(
                     }
                 }
             }
-            Step::Store { value, .. } => roots.push(*value),
+            Step::Store { value, .. } | Step::Scan { value, .. } => roots.push(*value),
         }
         for id in program.terms.reachable(&roots) {
             if let TermOp::State { state, .. } = program.terms.get(id).op {
@@ -189,7 +189,7 @@ fn replace_in(
         }
         let mut made = HashMap::from([(leaf, load)]);
         match step {
-            Step::Store { value, .. } => *value = replace(program, *value, &mut made),
+            Step::Store { value, .. } | Step::Scan { value, .. } => *value = replace(program, *value, &mut made),
             Step::Pass(pass) => {
                 for item in pass.order.clone() {
                     replace_item(program, item, &mut made);

@@ -44,6 +44,7 @@ fn count(
                 let axes = pass.axes.iter().copied().collect();
                 note(program, &roots, axes, streams, touched);
             }
+            Step::Scan { axis, value, .. } => note(program, &[*value], AxisSet::one(*axis), streams, touched),
             Step::Store { .. } => {}
         }
     }

@@ -24,6 +24,7 @@ impl Draft {
             constants: vec![],
             outputs: vec![],
             terms: Terms::default(),
+            stored: vec![],
             roots: vec![],
         };
         Draft { graph }

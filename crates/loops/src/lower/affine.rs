@@ -1,6 +1,7 @@
 //! How index terms change along an axis, and what loads look like from it.
 
 use onefold_ir::{AxisId, BinaryOp, Extent, Literal, UnaryOp};
+use onefold_passes::convert::same_extent;
 use onefold_passes::fold::{ArrayDecl, FoldProgram};
 use onefold_passes::term::{ArrayId, Term, TermId, TermOp};
 
@@ -163,7 +164,27 @@ pub fn inside(program: &FoldProgram, load: &Term) -> Vec<TermId> {
 
 /// Change of a load's offset from one position of an axis to the next.
 pub fn load_slope(program: &FoldProgram, load: &Term, axis: AxisId) -> Slope {
-    slope_of(program, load, &load.args, axis)
+    match is_unsure(program, load, axis) {
+        true => Slope::Irregular,
+        false => slope_of(program, load, &load.args, axis),
+    }
+}
+
+/// Whether a load has a position to be checked that varies along an axis: then each element is looked at on its own.
+fn is_unsure(program: &FoldProgram, load: &Term, axis: AxisId) -> bool {
+    let TermOp::Load { array: id, checked: true } = load.op else { return false };
+    let unsure =
+        |(arg, of): (&TermId, &AxisId)| program.terms.get(*arg).axes.contains(axis) && !is_inside(program, *arg, *of);
+    load.args.iter().zip(&array(program, id).axes).any(unsure)
+}
+
+/// Whether a position is inside an axis whatever was picked.
+pub fn is_inside(program: &FoldProgram, position: TermId, axis: AxisId) -> bool {
+    match (&program.terms.get(position).op, &program.axes[axis.0 as usize].extent) {
+        (TermOp::Index(along), _) => same_extent(&program.axes, *along, axis),
+        (TermOp::Literal(Literal::Int(n)), Extent::Fixed(size)) => u64::try_from(*n).is_ok_and(|n| n < *size),
+        _ => false,
+    }
 }
 
 fn slope_of(program: &FoldProgram, load: &Term, args: &[TermId], axis: AxisId) -> Slope {
@@ -179,6 +200,9 @@ fn slope_of(program: &FoldProgram, load: &Term, args: &[TermId], axis: AxisId) -
 pub fn access(program: &FoldProgram, load: &Term, axis: AxisId) -> Access {
     if !load.axes.contains(axis) {
         return Access::Invariant;
+    }
+    if is_unsure(program, load, axis) {
+        return Access::Scattered;
     }
     match load_slope(program, load, axis) {
         Slope::Const(1) => Access::Contiguous,

@@ -161,7 +161,7 @@ impl Lowering<'_> {
                 level: self.level(arg),
                 axes: self.program.terms.get(arg).axes,
                 at,
-                index: Index::Term(arg, checked && self.reads_data(arg)),
+                index: Index::Term(arg, checked && !affine::is_inside(self.program, arg, axes[at])),
             })
             .collect();
         self.sum_parts(id, Mode::Offset, &axes, parts)
@@ -218,20 +218,10 @@ impl Lowering<'_> {
         Ok(sum)
     }
 
-    fn reads_data(&self, id: TermId) -> bool {
-        let terms = &self.program.terms;
-        let reads =
-            |t: &TermId| matches!(terms.get(*t).op, TermOp::Load { .. } | TermOp::State { .. } | TermOp::Reduce(..));
-        terms.reachable(&[id]).iter().any(reads)
-    }
-
-    /// An index counted from the end if negative; outside of the axis the kernel fails.
+    /// An index; outside of the axis the kernel fails.
     fn checked(&mut self, index: Reg, axis: AxisId) -> Result<Reg, LowerError> {
         let size = self.size(axis)?;
         let zero = self.emit.int(0);
-        let negative = self.emit.cmp(Cmp::Lt, index, zero);
-        let from_end = self.emit.add(index, size);
-        let index = self.emit.select(negative, from_end, index);
         let below = self.emit.cmp(Cmp::Lt, index, zero);
         let above = self.emit.cmp(Cmp::Ge, index, size);
         let outside = self.emit.bin(BinOp::Or, below, above);

@@ -2,12 +2,13 @@
 
 use super::nest::Dim;
 use super::number::reg_elem;
+use super::reduce::identity;
 use super::scope::Bind;
 use super::vector::Width;
 use super::{LowerError, Lowering};
-use crate::{Reg, Split, Stmt};
-use onefold_ir::AxisId;
-use onefold_passes::fold::{ArrayDecl, Target};
+use crate::{BinOp, Elem, Expr, Reg, Split, Stmt, Ty};
+use onefold_ir::{AxisId, ReduceOp};
+use onefold_passes::fold::Target;
 use onefold_passes::term::{ArrayId, TermId, TermOp};
 
 /// Where to, and what.
@@ -16,7 +17,7 @@ pub type Store = (Target, TermId);
 impl Lowering<'_> {
     /// Stores at every position along some axes, vectorised along the axis in which the stored arrays are contiguous.
     pub fn map(&mut self, axes: &[AxisId], stores: &[Store], split: Option<(Reg, Reg)>) -> Result<(), LowerError> {
-        let last = |target: &Target| self.target_decl(*target).axes.last().copied();
+        let last = |target: &Target| self.program.target(*target).axes.last().copied();
         let inner = last(&stores[0].0).filter(|a| axes.contains(a));
         let inner = inner.or(axes.last().copied()).ok_or_else(|| LowerError::internal("a loop over no axes"))?;
         let outer: Vec<AxisId> = axes.iter().copied().filter(|a| *a != inner).collect();
@@ -47,7 +48,7 @@ impl Lowering<'_> {
             return vec![(Width::SCALAR, stores.to_vec())];
         }
         for (target, value) in stores {
-            let contiguous = self.target_decl(*target).axes.last() == Some(&inner);
+            let contiguous = self.program.target(*target).axes.last() == Some(&inner);
             let width = if contiguous { self.width(&[*value], inner) } else { Width::SCALAR };
             match groups.iter_mut().find(|(w, _)| *w == width) {
                 Some((_, group)) => group.push((*target, *value)),
@@ -74,35 +75,52 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    fn target_decl(&self, target: Target) -> &ArrayDecl {
-        match target {
-            Target::Output(n) => &self.program.outputs[n],
-            Target::Intermediate(n) => &self.program.intermediates[n],
-        }
+    /// Store the running sum of a value along an axis: in f64, so that it may be long.
+    pub fn scan(&mut self, axis: AxisId, (target, value): Store) -> Result<(), LowerError> {
+        let dtype = self.program.target(target).dtype;
+        let of = self.program.terms.get(value).dtype;
+        let elem = if dtype.is_float() { Elem::F64 } else { reg_elem(dtype) };
+        let ty = Ty::scalar(elem);
+        let nothing = identity(ReduceOp::Sum, dtype);
+        let sum = self.emit.let_(ty, "sum", Expr::Const(ty, nothing));
+        self.scalar_loop(axis, false, &mut |lower| {
+            let x = lower.value(value)?;
+            let x = lower.emit.cast(of, dtype, x);
+            let x = lower.emit.convert(elem, x);
+            lower.emit.assign(sum, Expr::Binary(BinOp::Add, sum, x));
+            let so_far = lower.emit.convert(reg_elem(dtype), sum);
+            let so_far = lower.emit.wrap(dtype, so_far);
+            lower.store_register(target, so_far, None)
+        })
     }
 
     /// Store a value at the current position, or at the positions of the lanes.
     pub fn store(&mut self, target: Target, value: TermId) -> Result<(), LowerError> {
-        let (buf, key) = match target {
-            Target::Output(n) => (self.outputs[n], n),
-            Target::Intermediate(n) => (self.intermediates[n], self.outputs.len() + n),
-        };
-        let decl = self.target_decl(target);
-        let (axes, dtype) = (decl.axes.clone(), decl.dtype);
+        let decl = self.program.target(target);
         let of = self.program.terms.get(value).dtype;
-        let lanes = match axes.last().and_then(|a| self.binding(*a)) {
+        let lanes = match decl.axes.last().and_then(|a| self.binding(*a)) {
             Some((_, Bind::Vector(lanes))) => Some(lanes),
             _ => None,
         };
         let value = self.lanes(value, lanes.map_or(1, |l| l.lanes))?;
         debug_assert_eq!(reg_elem(of), self.emit.ty(value).elem);
-        let value = self.emit.cast(of, dtype, value);
+        let value = self.emit.cast(of, decl.dtype, value);
+        self.store_register(target, value, lanes.and_then(|l| l.tail))
+    }
+
+    /// Store a register of the array's dtype.
+    fn store_register(&mut self, target: Target, value: Reg, tail: Option<Reg>) -> Result<(), LowerError> {
+        let (buf, key) = match target {
+            Target::Output(n) => (self.outputs[n], n),
+            Target::Intermediate(n) => (self.intermediates[n], self.outputs.len() + n),
+        };
+        let decl = self.program.target(target);
+        let (axes, dtype) = (decl.axes.clone(), decl.dtype);
         let value = self.emit.narrow(dtype, value)?;
         let inner = axes.last().copied();
         let slope = |_: &Self, axis| (Some(axis) == inner).then_some(1);
         let all = axes.iter().copied().collect();
         let offset = self.displaced(all, &slope, &mut |lower| lower.position_offset(key, &axes))?;
-        let tail = lanes.and_then(|l| l.tail);
         self.emit.push(Stmt::Store { buf, offset, value, tail, stream: false });
         Ok(())
     }

@@ -37,6 +37,8 @@ pub enum Node {
     Pass(Pass),
     /// A store at the current position.
     Store(Store),
+    /// A running sum along an axis is stored.
+    Scan(AxisId, Store),
 }
 
 /// The nest of a program, and the program with the states that the nest keeps along blocks.
@@ -50,6 +52,7 @@ fn nodes(steps: &[Step], program: &mut FoldProgram, lanes: u32) -> Vec<Node> {
     let node = |step: &Step, program: &mut FoldProgram| match step {
         Step::Pass(pass) => Node::Pass(pass.clone()),
         Step::Store { target, value } => Node::Store((*target, *value)),
+        Step::Scan { axis, target, value } => Node::Scan(*axis, (*target, *value)),
         Step::Loop { axes, body } => {
             if let Some(stores) = stores(body) {
                 return Node::Map { axes: axes.clone(), stores };
@@ -86,6 +89,7 @@ fn across(program: &FoldProgram, axes: &[AxisId], body: &[Step], lanes: u32) -> 
                 stores(body)?;
             }
             Step::Store { .. } => {}
+            Step::Scan { .. } => return None,
         }
     }
     let plain = |item: &Item| match item {
@@ -124,6 +128,7 @@ fn widened(body: &[Step], across: AxisId, program: &mut FoldProgram) -> Vec<Node
             Step::Store { target, value } => {
                 nodes.push(Node::Map { axes: vec![across], stores: vec![(*target, *value)] });
             }
+            Step::Scan { axis, target, value } => nodes.push(Node::Scan(*axis, (*target, *value))),
             Step::Loop { axes, body } => {
                 let axes = axes.iter().copied().chain([across]).collect();
                 nodes.push(Node::Map { axes, stores: stores(body).unwrap_or_default() });
@@ -142,6 +147,7 @@ impl Lowering<'_> {
                 Node::Map { axes, stores } => self.map(axes, stores, None)?,
                 Node::Pass(pass) => self.pass(pass)?,
                 Node::Store((target, value)) => self.store(*target, *value)?,
+                Node::Scan(axis, store) => self.scan(*axis, *store)?,
             }
         }
         Ok(())

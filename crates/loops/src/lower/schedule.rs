@@ -85,7 +85,7 @@ fn passes(nodes: &[Node], found: &mut dyn FnMut(&Pass)) {
         match node {
             Node::Loop { body, .. } => passes(body, found),
             Node::Pass(pass) => found(pass),
-            Node::Store(_) | Node::Map { .. } => {}
+            Node::Store(_) | Node::Scan(..) | Node::Map { .. } => {}
         }
     }
 }

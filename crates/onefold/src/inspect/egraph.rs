@@ -47,8 +47,8 @@ pub fn text(source: &Graph, saturated: &Saturated) -> String {
     let total: usize = ids.iter().map(|id| saturated.egraph[*id].nodes.len()).sum();
     let mut out =
         format!("egraph @{}: {} classes, {total} nodes, {} rounds\n", source.name, ids.len(), saturated.iterations);
-    for (output, root) in source.outputs.iter().zip(&saturated.roots) {
-        let _ = writeln!(out, "{} = c{}", output.name, number(*root));
+    for (n, root) in saturated.roots.iter().enumerate() {
+        let _ = writeln!(out, "{} = c{}", source.decl(n).name, number(*root));
     }
     for id in &ids {
         let _ = writeln!(out, "c{}: {}", number(*id), facts(source, &saturated.egraph[*id].data));

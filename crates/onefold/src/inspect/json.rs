@@ -1,7 +1,7 @@
 //! Fold programs as JSON: the facts that tests and scripts rely on.
 
 use onefold_ir::AxisId;
-use onefold_passes::fold::{FoldProgram, Item, Pass, StateOp, Step, Target};
+use onefold_passes::fold::{FoldProgram, Item, Pass, StateOp, Step};
 use onefold_passes::schedule::reads::{axis_names, inputs_of, pass_terms, reads};
 use onefold_passes::term::{TermId, TermOp};
 use serde_json::{json, Map, Value};
@@ -78,10 +78,7 @@ fn walk<'p>(program: &'p FoldProgram, steps: &'p [Step], found: &mut Found<'p>) 
                 found.passes.push(pass);
             }
             Step::Store { target, value } => {
-                let name = match target {
-                    Target::Output(i) => program.outputs[*i].name.clone(),
-                    Target::Intermediate(i) => program.intermediates[*i].name.clone(),
-                };
+                let name = program.target(*target).name.clone();
                 let terms = program.terms.reachable(&[*value]);
                 let streams = terms.iter().any(|t| {
                     let term = program.terms.get(*t);
@@ -100,6 +97,10 @@ fn walk<'p>(program: &'p FoldProgram, steps: &'p [Step], found: &mut Found<'p>) 
                     }
                     _ => found.maps.push((found.bound.clone(), (name, *value))),
                 }
+            }
+            Step::Scan { axis, target, value } => {
+                let axes = found.bound.iter().copied().chain([*axis]).collect();
+                found.maps.push((axes, (program.target(*target).name.clone(), *value)));
             }
         }
     }

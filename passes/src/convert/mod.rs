@@ -3,14 +3,15 @@
 //! A view commutes with everything elementwise, so it is carried down as a substitution from axes to index terms until it
 //! meets a leaf. Reductions bind their axes: where a substituted index mentions a bound axis, the bound one is renamed.
 
+mod quantization;
+mod stored;
+mod view;
+
 use crate::error::PassError;
-use crate::fold::ArrayDecl;
+use crate::fold::{ArrayDecl, Target};
 use crate::term::{ArrayId, Term, TermId, TermOp, Terms};
-use onefold_ir::{
-    AxisDecl, AxisId, AxisSet, BinaryOp, CmpOp, DType, Extent, Func, Literal, Module, NodeId, Op, SizeExpr, UnaryOp,
-    MAX_AXES,
-};
-use std::collections::{BTreeMap, HashMap};
+use onefold_ir::{AxisDecl, AxisId, AxisSet, DType, Extent, Func, Literal, Module, NodeId, Op, SizeExpr, MAX_AXES};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// A function as terms.
 #[derive(Clone, Debug)]
@@ -27,8 +28,37 @@ pub struct Graph {
     pub outputs: Vec<ArrayDecl>,
     /// All terms.
     pub terms: Terms,
-    /// A term for each output.
+    /// Arrays that must be in memory before later terms can be computed, in order.
+    pub stored: Vec<Stored>,
+    /// A term for each stored array, then for each output.
     pub roots: Vec<TermId>,
+}
+
+/// An array that is computed on its own and read back: what is picked from it by position is not known where it is made.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stored {
+    /// The array: the n-th of [`Graph::stored`] is `ArrayId::Intermediate(n)`.
+    pub decl: ArrayDecl,
+    /// Of a running sum: the axis that it runs along. The root is then what is summed.
+    pub scan: Option<AxisId>,
+}
+
+impl Graph {
+    /// Where the n-th root goes.
+    pub fn target(&self, root: usize) -> Target {
+        match root.checked_sub(self.stored.len()) {
+            Some(n) => Target::Output(n),
+            None => Target::Intermediate(root),
+        }
+    }
+
+    /// The array that the n-th root is stored in.
+    pub fn decl(&self, root: usize) -> &ArrayDecl {
+        match self.target(root) {
+            Target::Output(n) => &self.outputs[n],
+            Target::Intermediate(n) => &self.stored[n].decl,
+        }
+    }
 }
 
 /// Axes replaced by index terms.
@@ -43,12 +73,19 @@ struct Converter<'a> {
     constants: Vec<usize>,
     terms: Terms,
     memo: HashMap<(NodeId, Vec<(AxisId, TermId)>), TermId>,
+    /// Positions that ids give and that may lie outside of their axes.
+    picked: BTreeSet<TermId>,
+    stored: Vec<Stored>,
+    /// What is stored.
+    stored_roots: Vec<TermId>,
+    /// The stored array of a node.
+    stored_at: HashMap<NodeId, usize>,
 }
 
 /// The terms of a verified function.
 ///
 /// # Errors
-/// The function uses a primitive that has no term form (`sort`, `cumsum`), or a view of a `topk` along its new axis.
+/// The function needs more axes than there may be.
 pub fn convert(module: &Module, func: &Func) -> Result<Graph, PassError> {
     let inputs = func.params.iter().map(|p| ArrayDecl { name: p.name.clone(), dtype: p.dtype, axes: p.axes.clone() });
     let mut converter = Converter {
@@ -59,24 +96,30 @@ pub fn convert(module: &Module, func: &Func) -> Result<Graph, PassError> {
         constants: vec![],
         terms: Terms::default(),
         memo: HashMap::new(),
+        picked: BTreeSet::new(),
+        stored: vec![],
+        stored_roots: vec![],
+        stored_at: HashMap::new(),
     };
     converter.add_constants(module);
-    let mut roots = vec![];
     // Nodes in order of definition first: the recursion below then never goes deep, however long the function is.
     for id in 0..func.nodes.len() as u32 {
         // An error here matters only if a result needs this very node; then it comes again below.
         let _ = converter.node(NodeId(id), &Substitution::new());
     }
+    let mut results = vec![];
     for result in &func.results {
-        roots.push(converter.node(result.node, &Substitution::new())?);
+        results.push(converter.node(result.node, &Substitution::new())?);
     }
+    let mut roots = converter.drop_unused(&mut results);
+    roots.extend(results);
     let outputs = func
         .results
         .iter()
         .map(|r| ArrayDecl { name: r.name.clone(), dtype: func.node(r.node).ty.dtype, axes: r.axes.clone() })
         .collect();
-    let Converter { axes, inputs, constants, terms, .. } = converter;
-    Ok(Graph { name: func.name.clone(), axes, inputs, constants, outputs, terms, roots })
+    let Converter { axes, inputs, constants, terms, stored, .. } = converter;
+    Ok(Graph { name: func.name.clone(), axes, inputs, constants, outputs, terms, stored, roots })
 }
 
 impl Converter<'_> {
@@ -112,7 +155,10 @@ impl Converter<'_> {
         if let Some(&term) = self.memo.get(&key) {
             return Ok(term);
         }
-        let term = self.convert_op(&node.op, &node.args, node.ty.dtype, &relevant)?;
+        let term = match self.must_be_stored(&node.op, &relevant) {
+            true => self.stored_node(id, &relevant)?,
+            false => self.convert_op(&node.op, &node.args, node.ty.dtype, &relevant)?,
+        };
         self.memo.insert(key, term);
         Ok(term)
     }
@@ -157,16 +203,12 @@ impl Converter<'_> {
                 Ok(self.terms.make(TermOp::ArgMax(axis), dtype, vec![x]))
             }
             Op::TopK { axis, to, part } => {
-                if subst.contains_key(to) {
-                    return Err(PassError::unsupported("a view or gather along the new axis of topk"));
-                }
                 let (fresh, subst) = self.bind(AxisSet::one(*axis), subst)?;
                 let x = self.node(args[0], &subst)?;
                 let axis = fresh.get(axis).copied().unwrap_or(*axis);
                 Ok(self.terms.make(TermOp::TopK { axis, to: *to, part: *part }, dtype, vec![x]))
             }
-            Op::Sort { .. } => Err(PassError::unsupported("sort")),
-            Op::CumSum(_) => Err(PassError::unsupported("cumsum")),
+            Op::Sort { .. } | Op::CumSum(_) => Err(PassError::internal("a term that has to be stored")),
             Op::Quantize | Op::Dequantize => self.quantization(op, args, dtype, subst),
             _ => self.view(op, args, dtype, subst),
         }
@@ -181,124 +223,6 @@ impl Converter<'_> {
     ) -> Result<TermId, PassError> {
         let args = args.iter().map(|a| self.node(*a, subst)).collect::<Result<Vec<_>, _>>()?;
         Ok(self.terms.make(op, dtype, args))
-    }
-
-    fn view(&mut self, op: &Op, args: &[NodeId], dtype: DType, subst: &Substitution) -> Result<TermId, PassError> {
-        match op {
-            Op::Gather(axis) => {
-                let ids = self.node(args[1], subst)?;
-                let ids = self.cast(ids, DType::I64);
-                self.with(args[0], subst, &[(*axis, ids)])
-            }
-            Op::Rename { from, to } => {
-                let at = self.position(*to, subst);
-                self.with(args[0], subst, &[(*from, at)])
-            }
-            Op::Split { from, to } => {
-                let mut at = self.position(to[0], subst);
-                for axis in &to[1..] {
-                    let size = self.size(*axis, DType::I64);
-                    let inner = self.position(*axis, subst);
-                    at = self.terms.binary(BinaryOp::Mul, at, size);
-                    at = self.terms.binary(BinaryOp::Add, at, inner);
-                }
-                self.with(args[0], subst, &[(*from, at)])
-            }
-            Op::Merge { from, to } => {
-                let mut rest = self.position(*to, subst);
-                let mut parts = vec![];
-                for axis in from[1..].iter().rev() {
-                    let size = self.size(*axis, DType::I64);
-                    parts.push((*axis, self.terms.binary(BinaryOp::Rem, rest, size)));
-                    rest = self.terms.binary(BinaryOp::Div, rest, size);
-                }
-                parts.push((from[0], rest));
-                self.with(args[0], subst, &parts)
-            }
-            Op::Slice { from, to, start, step } => {
-                let mut at = self.position(*to, subst);
-                if *step != 1 {
-                    let step = self.terms.int(*step);
-                    at = self.terms.binary(BinaryOp::Mul, at, step);
-                }
-                if *start != 0 {
-                    let start = self.terms.int(*start);
-                    at = self.terms.binary(BinaryOp::Add, at, start);
-                }
-                self.with(args[0], subst, &[(*from, at)])
-            }
-            Op::Shift { axis, by } => {
-                let at = self.position(*axis, subst);
-                let by = self.terms.int(*by);
-                let at = self.terms.binary(BinaryOp::Sub, at, by);
-                let (inside, at) = self.clamped(at, *axis);
-                let x = self.with(args[0], subst, &[(*axis, at)])?;
-                let fill = self.node(args[1], subst)?;
-                Ok(self.terms.make(TermOp::Select, dtype, vec![inside, x, fill]))
-            }
-            Op::Concat { from, to } => {
-                let mut at = self.position(*to, subst);
-                let mut pieces = vec![];
-                for (axis, arg) in from.iter().zip(args) {
-                    let (inside, clamped) = self.clamped(at, *axis);
-                    pieces.push((inside, self.with(*arg, subst, &[(*axis, clamped)])?));
-                    let size = self.size(*axis, DType::I64);
-                    at = self.terms.binary(BinaryOp::Sub, at, size);
-                }
-                let (_, mut joined) = pieces.pop().ok_or_else(|| PassError::internal("concat of nothing"))?;
-                for (inside, piece) in pieces.into_iter().rev() {
-                    joined = self.terms.make(TermOp::Select, dtype, vec![inside, piece, joined]);
-                }
-                Ok(joined)
-            }
-            other => Err(PassError::internal(format!("no term form of {other:?}"))),
-        }
-    }
-
-    fn quantization(
-        &mut self,
-        op: &Op,
-        args: &[NodeId],
-        dtype: DType,
-        subst: &Substitution,
-    ) -> Result<TermId, PassError> {
-        let args = args.iter().map(|a| self.node(*a, subst)).collect::<Result<Vec<_>, _>>()?;
-        let (x, scale) = (args[0], args[1]);
-        let float = self.terms.get(scale).dtype;
-        let zero = self.cast(args[2], float);
-        if *op == Op::Dequantize {
-            let x = self.cast(x, float);
-            let shifted = self.terms.binary(BinaryOp::Sub, x, zero);
-            let scaled = self.terms.binary(BinaryOp::Mul, shifted, scale);
-            return Ok(match args.get(3) {
-                Some(&offset) => self.terms.binary(BinaryOp::Add, scaled, offset),
-                None => scaled,
-            });
-        }
-        let (lo, hi) = int_range(dtype);
-        let (lo, hi) = (self.terms.float(lo, float), self.terms.float(hi, float));
-        let steps = self.terms.binary(BinaryOp::Div, x, scale);
-        let rounded = self.terms.unary(UnaryOp::Round, steps);
-        let shifted = self.terms.binary(BinaryOp::Add, rounded, zero);
-        let low = self.terms.binary(BinaryOp::Max, shifted, lo);
-        let clamped = self.terms.binary(BinaryOp::Min, low, hi);
-        let is_number = self.terms.make(TermOp::Compare(CmpOp::Eq), DType::Bool, vec![x, x]);
-        let value = self.terms.make(TermOp::Select, float, vec![is_number, clamped, zero]);
-        Ok(self.cast(value, dtype))
-    }
-
-    /// An operand under a view: some of its axes are at given positions, the others as outside.
-    fn with(&mut self, arg: NodeId, subst: &Substitution, at: &[(AxisId, TermId)]) -> Result<TermId, PassError> {
-        let mut inner = subst.clone();
-        for (axis, term) in at {
-            let identity = self.terms.get(*term).op == TermOp::Index(*axis);
-            if identity {
-                inner.remove(axis);
-            } else {
-                inner.insert(*axis, *term);
-            }
-        }
-        self.node(arg, &inner)
     }
 
     /// Bind reduced axes: outer substitutions of them do not reach inside, and those whose names would be captured get others.
@@ -348,15 +272,8 @@ impl Converter<'_> {
         let axes = self.inputs[input].axes.clone();
         let dtype = self.inputs[input].dtype;
         let args: Vec<TermId> = axes.iter().map(|a| self.position(*a, subst)).collect();
-        let checked = args.iter().any(|a| self.reads_memory(*a));
+        let checked = self.may_be_outside(&args);
         self.terms.make(TermOp::Load { array: ArrayId::Input(input), checked }, dtype, args)
-    }
-
-    fn reads_memory(&self, id: TermId) -> bool {
-        let reads = |op: &TermOp| {
-            matches!(op, TermOp::Load { .. } | TermOp::Reduce(..) | TermOp::ArgMax(_) | TermOp::TopK { .. })
-        };
-        self.terms.reachable(&[id]).into_iter().any(|t| reads(&self.terms.get(t).op))
     }
 
     fn position(&mut self, axis: AxisId, subst: &Substitution) -> TermId {
@@ -364,20 +281,6 @@ impl Converter<'_> {
             Some(&term) => term,
             None => self.terms.make(TermOp::Index(axis), DType::I64, vec![]),
         }
-    }
-
-    /// Whether a position is inside an axis, and the nearest position that is.
-    fn clamped(&mut self, at: TermId, axis: AxisId) -> (TermId, TermId) {
-        let zero = self.terms.int(0);
-        let one = self.terms.int(1);
-        let size = self.size(axis, DType::I64);
-        let last = self.terms.binary(BinaryOp::Sub, size, one);
-        let from = self.terms.make(TermOp::Compare(CmpOp::Ge), DType::Bool, vec![at, zero]);
-        let to = self.terms.make(TermOp::Compare(CmpOp::Lt), DType::Bool, vec![at, size]);
-        let inside = self.terms.make(TermOp::Binary(BinaryOp::And), DType::Bool, vec![from, to]);
-        let low = self.terms.binary(BinaryOp::Max, at, zero);
-        let clamped = self.terms.binary(BinaryOp::Min, low, last);
-        (inside, clamped)
     }
 
     fn size(&mut self, axis: AxisId, dtype: DType) -> TermId {
@@ -403,13 +306,18 @@ impl Converter<'_> {
     }
 }
 
-/// Range of an integer type's values as floats.
-fn int_range(dtype: DType) -> (f64, f64) {
-    match dtype {
-        DType::I4 => (-8.0, 7.0),
-        DType::U4 => (0.0, 15.0),
-        DType::U8 => (0.0, 255.0),
-        DType::I8 => (-128.0, 127.0),
-        _ => (f64::from(i32::MIN), f64::from(i32::MAX)),
-    }
+/// Whether two axes are sure to have as many positions.
+pub fn same_extent(axes: &[AxisDecl], a: AxisId, b: AxisId) -> bool {
+    let root = |mut axis: AxisId| {
+        while let Extent::Derived(SizeExpr::Axis(of)) = &axes[axis.0 as usize].extent {
+            axis = *of;
+        }
+        axis
+    };
+    let (a, b) = (root(a), root(b));
+    let fixed = |axis: AxisId| match axes[axis.0 as usize].extent {
+        Extent::Fixed(n) => Some(n),
+        _ => None,
+    };
+    a == b || fixed(a).is_some() && fixed(a) == fixed(b)
 }
