@@ -181,7 +181,7 @@ impl Lowering<'_> {
                 let moved = self.moved(*value, &step, &|_| None)?;
                 self.emit.copy(*value, moved);
             }
-            StatePlace::Top { .. } => self.move_top(id, &step, running)?,
+            StatePlace::Top(_) => self.move_top(id, &step, running)?,
             StatePlace::Array(array) => {
                 let array = array.clone();
                 self.each_element(&array, &mut |lower, offset, lanes| {

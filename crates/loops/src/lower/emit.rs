@@ -242,6 +242,12 @@ impl Emit {
         self.push(Stmt::If { cond, then, els: vec![] });
     }
 
+    /// One of two branches.
+    pub fn push_either(&mut self, cond: Reg, then: Block, els: Block) {
+        let (then, els) = (self.take(then), self.take(els));
+        self.push(Stmt::If { cond, then, els });
+    }
+
     /// A branch taken where the condition is false.
     pub fn push_unless(&mut self, cond: Reg, els: Block) {
         let els = self.take(els);

@@ -16,6 +16,7 @@ mod edge;
 mod emit;
 mod expr;
 mod functions;
+mod heap;
 mod kept;
 mod load;
 mod map;

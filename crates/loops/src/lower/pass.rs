@@ -56,6 +56,7 @@ impl Lowering<'_> {
         };
         self.scalar_loops(outer, false, &mut |lower| lower.tiles(pass, *last, tile, &mut running))?;
         self.close(pass, &running)?;
+        self.sort_lists(&running)?;
         self.free_buffers.append(&mut self.tile_buffers);
         self.here().states.extend(running.states.iter().cloned());
         Ok(())

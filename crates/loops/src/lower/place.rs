@@ -2,6 +2,7 @@
 
 use super::number::{self, reg_elem};
 use super::scope::{Bind, Mode};
+use super::topk::List;
 use super::{LowerError, Lowering};
 use crate::{BufId, Elem, Expr, Number, Reg, Ty};
 use onefold_ir::{AxisId, AxisSet, DType, Part};
@@ -23,8 +24,8 @@ pub enum StatePlace {
     Scalar(Reg),
     /// The best element and its position.
     Best { value: Reg, at: Reg },
-    /// The best elements and their positions, `filled` of them so far; `last` is the worst of them once all are there.
-    Top { values: BufId, at: BufId, to: AxisId, filled: Reg, last: Reg },
+    /// The best elements and their positions.
+    Top(List),
     /// An array along kept axes, rows padded to whole vectors; of compensated sums with the lower halves beside it.
     Array(ArrayPlace),
 }
@@ -103,10 +104,10 @@ impl Lowering<'_> {
                 Part::Values => *value,
                 Part::Indices => *at,
             }),
-            StatePlace::Top { values, at, to, .. } => {
-                let buf = if part == Part::Values { *values } else { *at };
+            StatePlace::Top(list) => {
+                let buf = if part == Part::Values { list.values } else { list.at };
                 let one = self.emit.int(1);
-                self.read_array(buf, &[*to], &[one])
+                self.read_array(buf, &[list.to], &[one])
             }
             StatePlace::Array(array) => {
                 let high = self.read_array(array.buf, &array.axes, &array.strides)?;

@@ -44,7 +44,7 @@ impl Lowering<'_> {
         let name = state.name.clone();
         let nothing = identity(reduction(state.op), state.dtype);
         match state.op {
-            StateOp::TopK { to } => self.initial_top(id, to),
+            StateOp::TopK { to } => self.initial_top(id, to, pass),
             _ if !state.axes.is_empty() => Ok(StatePlace::Array(self.initial_array(id, pass, shared)?)),
             StateOp::ArgMax => {
                 let ty = Ty::scalar(reg_elem(state.dtype));
@@ -89,8 +89,8 @@ impl Lowering<'_> {
                     let greatest = results.get(ReduceOp::Max, state.body)?;
                     self.take_best(*id, (*value, *at), greatest, tile, running)?;
                 }
-                StatePlace::Top { .. } if results.1.contains(id) => {}
-                StatePlace::Top { .. } => {
+                StatePlace::Top(_) if results.1.contains(id) => {}
+                StatePlace::Top(_) => {
                     let greatest = results.get(ReduceOp::Max, state.body)?;
                     self.take_top(*id, greatest, tile, running)?;
                 }

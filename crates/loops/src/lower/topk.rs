@@ -1,7 +1,9 @@
-//! The greatest elements: vectors in which none beats the worst of them are passed over, others go in one by one.
+//! The greatest elements: vectors in which none beats the worst of them are passed over, others go in one by one: into a sorted
+//! list, or into a heap ([`super::heap`]) if it is long.
 
 use super::carry::Move;
 use super::emit::{BOOL, I64};
+use super::heap::Entry;
 use super::number::mem_elem;
 use super::pass::{Running, Tile};
 use super::place::StatePlace;
@@ -9,9 +11,9 @@ use super::reduce::{identity, Accum};
 use super::scope::Bind;
 use super::vector::Width;
 use super::{LowerError, Lowering};
-use crate::{BinOp, BufferKind, Cmp, Count, Elem, Expr, Fold, Number, Reg, Ty};
+use crate::{BinOp, BufId, BufferKind, Cmp, Count, Elem, Expr, Fold, Number, Reg, Ty};
 use onefold_ir::{AxisId, CmpOp, DType, ReduceOp};
-use onefold_passes::fold::StateId;
+use onefold_passes::fold::{Pass, StateId};
 use onefold_passes::term::TermId;
 use std::cell::RefCell;
 
@@ -19,13 +21,20 @@ use std::cell::RefCell;
 const STACK_ENTRIES: u64 = 1 << 10;
 
 /// Registers and buffers of a list.
-#[derive(Clone, Copy)]
-struct List {
-    values: crate::BufId,
-    at: crate::BufId,
-    to: AxisId,
-    filled: Reg,
-    last: Reg,
+#[derive(Clone, Copy, Debug)]
+pub struct List {
+    /// Elements, in descending order unless it is a heap.
+    pub values: BufId,
+    /// Their positions.
+    pub at: BufId,
+    /// The axis of the result.
+    pub to: AxisId,
+    /// The number of entries so far.
+    pub filled: Reg,
+    /// The worst entry of a full list; before, NaN or the least value.
+    pub last: Reg,
+    /// Of a heap, the number of its levels.
+    pub levels: Option<Reg>,
 }
 
 /// Vectors that are compared before there is a branch.
@@ -33,17 +42,19 @@ const GROUP: usize = 4;
 
 /// A list, and what is offered to it.
 #[derive(Clone, Copy)]
-struct Search {
+pub struct Search {
     body: TermId,
     dtype: DType,
     axis: AxisId,
-    list: List,
-    size: Reg,
+    /// The list.
+    pub list: List,
+    /// The number of entries that it may have.
+    pub size: Reg,
 }
 
 impl Lowering<'_> {
     /// An empty list.
-    pub fn initial_top(&mut self, id: StateId, to: AxisId) -> Result<StatePlace, LowerError> {
+    pub fn initial_top(&mut self, id: StateId, to: AxisId, pass: &Pass) -> Result<StatePlace, LowerError> {
         let state = &self.program.states[id.0 as usize];
         if !state.axes.is_empty() {
             return Err(LowerError::unsupported("greatest elements along kept axes"));
@@ -75,16 +86,25 @@ impl Lowering<'_> {
         self.emit.store(at, entry, first);
         self.enter(outside);
         self.emit.push_for(entry, zero, size, 1, false, block);
-        Ok(StatePlace::Top { values, at, to, filled, last })
+        let levels = self.is_heap(id, pass).then(|| self.heap_levels(size));
+        Ok(StatePlace::Top(List { values, at, to, filled, last, levels }))
     }
 
     fn list(&self, id: StateId, running: &Running) -> Result<List, LowerError> {
         match running.place(id)? {
-            StatePlace::Top { values, at, to, filled, last } => {
-                Ok(List { values: *values, at: *at, to: *to, filled: *filled, last: *last })
-            }
+            StatePlace::Top(list) => Ok(*list),
             _ => Err(LowerError::internal("not a list")),
         }
+    }
+
+    /// Bring the lists of a pass that is over into order.
+    pub fn sort_lists(&mut self, running: &Running) -> Result<(), LowerError> {
+        for (_, place) in &running.states {
+            if let StatePlace::Top(list @ List { levels: Some(levels), .. }) = &**place {
+                self.sort_heap(*list, *levels)?;
+            }
+        }
+        Ok(())
     }
 
     /// Move the values of a list.
@@ -258,6 +278,12 @@ impl Lowering<'_> {
         let block = self.emit.block();
         let scope = self.scope(Some(block));
         let outside = self.enter(scope);
+        if let Some(levels) = list.levels {
+            self.heap_insert(Entry::new(x, position), search, levels)?;
+            self.enter(outside);
+            self.emit.push_if(enters, block);
+            return Ok(());
+        }
         let (value, at) = (self.emit.reg(ty, "moving"), self.emit.reg(I64, "moving_at"));
         self.emit.copy(value, x);
         self.emit.copy(at, position);
