@@ -276,6 +276,16 @@ impl Translator<'_> {
         self.bitcast(clif::I32X4, shuffled)
     }
 
+    fn count_or_first(&mut self, fold: Fold, from: Ty, mask: Value) -> Value {
+        let signs = self.b.ins().vhigh_bits(clif::I64, mask);
+        if fold == Fold::Count {
+            return self.b.ins().popcnt(signs);
+        }
+        // One more bit behind the lanes: what is found if none of them is true.
+        let stop = self.b.ins().bor_imm_s(signs, 1 << from.lanes);
+        self.b.ins().ctz(stop)
+    }
+
     fn reduce(&mut self, fold: Fold, from: Ty, x: Value) -> Result<Value, TranslateError> {
         if from.lanes == 1 {
             return Ok(x);
@@ -288,6 +298,7 @@ impl Translator<'_> {
                 let cc = if fold == Fold::Any { IntCC::NotEqual } else { IntCC::Equal };
                 return Ok(self.b.ins().icmp_imm_s(cc, signs, none_or_all));
             }
+            Fold::Count | Fold::First => return Ok(self.count_or_first(fold, from, x)),
             Fold::Any => return Ok(self.b.ins().vany_true(x)),
             Fold::All => return Ok(self.b.ins().vall_true(x)),
             _ => {}

@@ -29,6 +29,7 @@ fn block(kernel: &Kernel, statements: Vec<Stmt>) -> Vec<Stmt> {
                 flush(kernel, &mut run, &mut sorted);
                 sorted.push(Stmt::If { cond, then: block(kernel, then), els: block(kernel, els) });
             }
+            Stmt::Prefetch { .. } => {}
             Stmt::Store { .. } | Stmt::Fail { .. } => {
                 flush(kernel, &mut run, &mut sorted);
                 sorted.push(statement);

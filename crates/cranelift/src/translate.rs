@@ -208,7 +208,8 @@ impl<'a> Translator<'a> {
 
     fn statement(&mut self, statement: &Stmt) -> Result<(), TranslateError> {
         match statement {
-            Stmt::Comment(_) => {}
+            // Cranelift has no such instruction.
+            Stmt::Comment(_) | Stmt::Prefetch { .. } => {}
             Stmt::Assign(dst, _) if self.constants[dst.0 as usize].is_some() => {}
             Stmt::Assign(dst, expr) => {
                 let value = self.expr(expr, self.kernel.ty(*dst))?;
@@ -282,7 +283,7 @@ fn constants(kernel: &Kernel) -> Known {
                     visit(then, seen);
                     visit(els, seen);
                 }
-                Stmt::Store { .. } | Stmt::Fail { .. } | Stmt::Comment(_) => {}
+                Stmt::Store { .. } | Stmt::Prefetch { .. } | Stmt::Fail { .. } | Stmt::Comment(_) => {}
             }
         }
     }

@@ -5,7 +5,7 @@ use crate::level::Level;
 use crate::translate::{TranslateError, Translator};
 use crate::types;
 use half::{bf16, f16};
-use inkwell::types::BasicTypeEnum;
+use inkwell::types::{BasicTypeEnum, IntType};
 use inkwell::{FloatPredicate, IntPredicate};
 use onefold_loops::{BinOp, Cmp, Elem, Expr, Fold, Number, Ty, UnOp};
 
@@ -231,6 +231,7 @@ impl<'c> Translator<'_, '_, 'c> {
         let mut lanes = x.get_type().get_size();
         let op = match fold {
             Fold::Any | Fold::All => return self.any_or_all(fold, lanes, x.into()),
+            Fold::Count | Fold::First => return self.count_or_first(fold, lanes, x.into()),
             Fold::Add => BinOp::Add,
             Fold::Mul => BinOp::Mul,
             Fold::Min => BinOp::Min,
@@ -245,10 +246,27 @@ impl<'c> Translator<'_, '_, 'c> {
         self.binary(op, elem, low, high)
     }
 
-    fn any_or_all(&self, fold: Fold, lanes: u32, x: Value<'c>) -> Result<Value<'c>> {
+    /// A mask as an integer of as many bits.
+    fn bits_of(&self, lanes: u32, x: Value<'c>) -> Result<(IntType<'c>, Value<'c>)> {
         let lanes = std::num::NonZeroU32::new(lanes).ok_or_else(|| kind("a vector without lanes"))?;
         let mask = self.e.context.custom_width_int_type(lanes).map_err(|_| kind("a mask so wide"))?;
-        let bits = self.e.bitcast(x, BasicTypeEnum::IntType(mask))?;
+        Ok((mask, self.e.bitcast(x, BasicTypeEnum::IntType(mask))?))
+    }
+
+    fn count_or_first(&self, fold: Fold, lanes: u32, x: Value<'c>) -> Result<Value<'c>> {
+        let (mask, bits) = self.bits_of(lanes, x)?;
+        let found = if fold == Fold::Count {
+            self.e.call("llvm.ctpop", &[mask.into()], &[bits])?.1
+        } else {
+            let of_none = self.e.context.bool_type().const_zero();
+            self.e.call("llvm.cttz", &[mask.into()], &[bits, of_none.into()])?.1
+        };
+        let found = found.ok_or_else(|| kind("a number of bits"))?;
+        self.e.cast(Op::ZExt, found, self.e.context.i64_type().into())
+    }
+
+    fn any_or_all(&self, fold: Fold, lanes: u32, x: Value<'c>) -> Result<Value<'c>> {
+        let (mask, bits) = self.bits_of(lanes, x)?;
         if fold == Fold::Any {
             let none = mask.const_zero();
             self.e.icmp(IntPredicate::NE, bits, none.into())

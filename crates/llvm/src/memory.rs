@@ -96,6 +96,15 @@ impl<'c> Translator<'_, '_, 'c> {
         }
     }
 
+    /// For reading, into all levels of the cache.
+    pub fn prefetch(&self, buf: BufId, offset: Reg) -> Result<()> {
+        let element = types::memory(self.e.context, self.kernel.buffer(buf).elem);
+        let at = self.e.element(element, self.base(buf), self.long(offset)?, false)?;
+        let number = |n: u64| self.e.context.i32_type().const_int(n, false).into();
+        self.e.call("llvm.prefetch", &[at.get_type().into()], &[at.into(), number(0), number(3), number(1)])?;
+        Ok(())
+    }
+
     fn store_some(&self, ty: Ty, at: PointerValue<'c>, value: Value<'c>, count: IntValue<'c>) -> Result<()> {
         if ty.lanes > 1 {
             let mask = self.mask(ty, count)?;

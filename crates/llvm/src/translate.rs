@@ -183,6 +183,7 @@ impl<'c> Translator<'_, '_, 'c> {
     fn statement(&mut self, statement: &Stmt) -> Result<(), TranslateError> {
         match statement {
             Stmt::Comment(_) => Ok(()),
+            Stmt::Prefetch { buf, offset } => self.prefetch(*buf, *offset),
             Stmt::Assign(dst, expr) => {
                 let value = self.expr(expr, self.kernel.ty(*dst))?;
                 if self.named {
@@ -309,7 +310,7 @@ fn assigned(statements: &[Stmt]) -> BTreeSet<Reg> {
                     visit(then, found);
                     visit(els, found);
                 }
-                Stmt::Store { .. } | Stmt::Fail { .. } | Stmt::Comment(_) => {}
+                Stmt::Store { .. } | Stmt::Prefetch { .. } | Stmt::Fail { .. } | Stmt::Comment(_) => {}
             }
         }
     }

@@ -180,6 +180,13 @@ pub enum Stmt {
         /// Where false.
         els: Vec<Stmt>,
     },
+    /// A hint: what lies there will be read soon. It reads nothing, and may point outside of the buffer.
+    Prefetch {
+        /// Which buffer.
+        buf: BufId,
+        /// Offset of an element.
+        offset: Reg,
+    },
     /// Leave the kernel with that status (not 0) if the `bool` scalar is true. Outputs are then undefined.
     Fail {
         /// The condition.
@@ -327,6 +334,25 @@ pub enum Fold {
     Any,
     /// Of a mask: whether all lanes are true.
     All,
+    /// Of a mask: how many lanes are true, as `i64`.
+    Count,
+    /// Of a mask: the first true lane, as `i64`; the number of lanes if there is none.
+    First,
+}
+
+impl Fold {
+    /// Whether it is of masks only.
+    pub fn is_of_masks(self) -> bool {
+        matches!(self, Fold::Any | Fold::All | Fold::Count | Fold::First)
+    }
+
+    /// The element that comes out of such elements.
+    pub fn result(self, elem: Elem) -> Elem {
+        match self {
+            Fold::Count | Fold::First => Elem::I64,
+            _ => elem,
+        }
+    }
 }
 
 impl Elem {

@@ -55,6 +55,8 @@ pub(crate) fn fold_name(op: Fold) -> &'static str {
         Fold::Max => "max",
         Fold::Any => "any",
         Fold::All => "all",
+        Fold::Count => "count",
+        Fold::First => "first",
     }
 }
 
@@ -92,7 +94,8 @@ pub(crate) const BINARY: [BinOp; 13] = [
 /// All comparisons.
 pub(crate) const COMPARE: [Cmp; 7] = [Cmp::Lt, Cmp::Le, Cmp::Gt, Cmp::Ge, Cmp::Eq, Cmp::Ne, Cmp::Uno];
 /// All reductions over lanes.
-pub(crate) const FOLDS: [Fold; 6] = [Fold::Add, Fold::Mul, Fold::Min, Fold::Max, Fold::Any, Fold::All];
+pub(crate) const FOLDS: [Fold; 8] =
+    [Fold::Add, Fold::Mul, Fold::Min, Fold::Max, Fold::Any, Fold::All, Fold::Count, Fold::First];
 
 /// The element of that name.
 pub(crate) fn elem_named(name: &str) -> Option<Elem> {

@@ -274,6 +274,10 @@ impl<'a> Parser<'a> {
             let stream = self.accept("stream");
             return Ok(Stmt::Store { buf, offset, value, tail, stream });
         }
+        if self.accept("prefetch") {
+            let (buf, offset) = self.element()?;
+            return Ok(Stmt::Prefetch { buf, offset });
+        }
         if self.accept("for") {
             let var = self.reg()?;
             self.define(var, I64)?;

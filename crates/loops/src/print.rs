@@ -128,6 +128,10 @@ impl<'a> Printer<'a> {
                 let cond = self.reg(*cond).to_owned();
                 self.line(format_args!("fail {cond} {status}"));
             }
+            Stmt::Prefetch { buf, offset } => {
+                let (buffer, offset) = (&self.kernel.buffer(*buf).name, self.reg(*offset).to_owned());
+                self.line(format_args!("prefetch {buffer}[{offset}]"));
+            }
             Stmt::Comment(text) => self.line(format_args!("// {text}")),
         }
     }
@@ -186,6 +190,7 @@ fn appearance(kernel: &Kernel) -> Vec<Reg> {
                     block(els, out);
                 }
                 Stmt::Fail { cond, .. } => out.push(*cond),
+                Stmt::Prefetch { offset, .. } => out.push(*offset),
                 Stmt::Comment(_) => {}
             }
         }

@@ -1,6 +1,6 @@
 //! Whether a kernel is well formed: types agree, registers are assigned before they are read, only outputs and memory of the kernel's own are stored to.
 
-use crate::{BinOp, BufId, BufferKind, Cmp, Elem, Expr, Fold, Kernel, Number, Reg, Stmt, Ty, UnOp};
+use crate::{BinOp, BufId, BufferKind, Cmp, Elem, Expr, Kernel, Number, Reg, Stmt, Ty, UnOp};
 
 /// What is wrong with a kernel. Always a bug in whatever made it.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
@@ -136,6 +136,10 @@ impl Checker<'_> {
     fn statement(&mut self, statement: &Stmt) -> Result<(), VerifyError> {
         match statement {
             Stmt::Comment(_) => Ok(()),
+            Stmt::Prefetch { buf, offset } => {
+                self.buffer(*buf)?;
+                self.expect("offset", self.read(*offset)?, I64)
+            }
             Stmt::Assign(dst, expr) => {
                 let ty = self.expr(expr)?;
                 self.assign(*dst, ty)
@@ -255,9 +259,11 @@ impl Checker<'_> {
             Expr::Iota(ty) => Ok(*ty),
             Expr::Reduce(op, x) => {
                 let ty = self.read(*x)?;
-                let mask = matches!(op, Fold::Any | Fold::All);
-                self.need(mask == (ty.elem == Elem::Bool), "operand", ty, "a mask exactly for any and all")?;
-                Ok(Ty::scalar(ty.elem))
+                let fits = op.is_of_masks() == (ty.elem == Elem::Bool);
+                self.need(fits, "operand", ty, "a mask exactly for any, all, count and first")?;
+                let is_number = op.result(ty.elem) == ty.elem;
+                self.need(is_number || ty.lanes > 1, "operand", ty, "a vector for count and first")?;
+                Ok(Ty::scalar(op.result(ty.elem)))
             }
             Expr::Load { ty, buf, offset, stride, tail } => {
                 self.expect("load", ty.with(self.buffer(*buf)?), *ty)?;

@@ -78,7 +78,8 @@ fn verification_finds_what_is_wrong() {
         ("%i: i64 = const 0\nfor %j in %i..%n step 1 {\n%a: f32 = const 1.0\n}\n%b: f32 = neg %a", "is read before"),
         ("%i: i64 = const 0\nfor %j in %i..%n step 0 {\n}", "step 0"),
         ("%a: f32 = const 1.0\n%b: f32x4 = splat %a\n%c: f32 = fma %a, %a, %b", "f32x4 where f32 is needed"),
-        ("%a: f32 = const 1.0\n%c: bool = reduce any %a", "a mask exactly for any and all"),
+        ("%a: f32 = const 1.0\n%c: bool = reduce any %a", "a mask exactly for any, all, count and first"),
+        ("%a: bool = const 1\n%c: i64 = reduce count %a", "a vector for count and first"),
         ("%n: i64 = const 1", "is assigned"),
     ];
     for (body, message) in bad {

@@ -161,7 +161,7 @@ impl Machine<'_> {
 
     fn statement(&mut self, statement: &Stmt) -> Result<Option<i32>, InterpError> {
         match statement {
-            Stmt::Comment(_) => {}
+            Stmt::Comment(_) | Stmt::Prefetch { .. } => {}
             Stmt::Assign(dst, expr) => {
                 let value = self.expr(expr, self.kernel.ty(*dst))?;
                 self.regs[dst.0 as usize] = value;

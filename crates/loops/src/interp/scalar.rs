@@ -200,6 +200,8 @@ pub fn reduce(fold: Fold, elem: Elem, lanes: &[u64]) -> u64 {
     match fold {
         Fold::Any => return u64::from(lanes.iter().any(|l| l & 1 == 1)),
         Fold::All => return u64::from(lanes.iter().all(|l| l & 1 == 1)),
+        Fold::Count => return lanes.iter().filter(|l| **l & 1 == 1).count() as u64,
+        Fold::First => return lanes.iter().position(|l| l & 1 == 1).unwrap_or(lanes.len()) as u64,
         _ => {}
     }
     let op = match fold {

@@ -207,6 +207,11 @@ impl Emit {
         self.let_(Ty::scalar(ty.elem), "r", Expr::Reduce(fold, a))
     }
 
+    /// The number of true lanes of a mask, or the first of them.
+    pub fn lanes_of_mask(&mut self, fold: Fold, mask: Reg) -> Reg {
+        self.let_(I64, if fold == Fold::Count { "count" } else { "first" }, Expr::Reduce(fold, mask))
+    }
+
     /// Load one element or several neighbours.
     pub fn load(&mut self, lanes: u16, buf: BufId, offset: Reg, name: &str) -> Reg {
         let ty = Ty { elem: self.buffers[buf.0 as usize].elem, lanes };
@@ -240,6 +245,11 @@ impl Emit {
     pub fn push_if(&mut self, cond: Reg, then: Block) {
         let then = self.take(then);
         self.push(Stmt::If { cond, then, els: vec![] });
+    }
+
+    /// Ask for an element's line.
+    pub fn prefetch(&mut self, buf: BufId, offset: Reg) {
+        self.push(Stmt::Prefetch { buf, offset });
     }
 
     /// One of two branches.

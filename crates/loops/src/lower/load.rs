@@ -78,6 +78,15 @@ impl Lowering<'_> {
         Ok(self.emit.widen(dtype, loaded))
     }
 
+    /// Where a load along an axis would find its element so much further on.
+    pub fn ahead(&mut self, id: TermId, distance: u64) -> Result<(BufId, Reg), LowerError> {
+        let term = self.program.terms.get(id);
+        let (buf, ..) = self.array(term)?;
+        let here = self.first_offset(id, term, false)?;
+        let distance = self.emit.int(distance as i64);
+        Ok((buf, self.emit.add(here, distance)))
+    }
+
     fn first_offset(&mut self, id: TermId, term: &Term, checked: bool) -> Result<Reg, LowerError> {
         let before = std::mem::replace(&mut self.first, true);
         let offset = self.displaced_offset(id, term, checked);

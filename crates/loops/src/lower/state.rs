@@ -1,5 +1,6 @@
 //! States that are single values: one vector loop over the tile for all of a segment, then one merge each.
 
+use super::affine::{self, Access};
 use super::number::reg_elem;
 use super::pass::{Running, Tile};
 use super::place::{Place, StatePlace};
@@ -10,7 +11,7 @@ use super::{carry, LowerError, Lowering};
 use crate::{Elem, Expr, Reg, Ty};
 use onefold_ir::{DType, ReduceOp};
 use onefold_passes::fold::{Pass, StateId, StateOp};
-use onefold_passes::term::TermId;
+use onefold_passes::term::{ArrayId, TermId, TermOp};
 
 /// The reduction that a state is, or that finds candidates for it.
 pub fn reduction(op: StateOp) -> ReduceOp {
@@ -22,8 +23,12 @@ pub fn reduction(op: StateOp) -> ReduceOp {
     }
 }
 
-/// The most elements that are added up one after the other (in each lane of each copy far fewer).
-const CHAIN: u64 = 512;
+/// The most elements of a lane that are added up one after the other.
+const CHAIN: u64 = 128;
+/// Tiles of at least so many elements are fetched ahead.
+const PREFETCHED: u64 = 1024;
+/// Bytes of a line of the cache.
+const LINE: u32 = 64;
 
 /// Results of a tile, each of a reduction over a body; and the selections that have taken it in already.
 #[derive(Debug, Default)]
@@ -129,7 +134,7 @@ impl Lowering<'_> {
         let sums = if cheap { unroll } else { 1 };
         let accums: Vec<Option<Accum>> = works.iter().map(|w| w.accum(self, width.lanes, sums)).collect();
         let range = (tile.lo, tile.hi);
-        if tile.len <= CHAIN || !works.iter().any(Work::is_float_sum) {
+        if tile.len <= CHAIN * u64::from(width.lanes) || !works.iter().any(Work::is_float_sum) {
             self.tile_range(works, &accums, width, tile, range, unroll)?;
         } else {
             self.chained(works, &accums, width, tile, (unroll, sums))?;
@@ -164,7 +169,8 @@ impl Lowering<'_> {
         let outside = self.enter(scope);
         let name = format!("{}_part", self.axis_name(tile.axis));
         let lo = self.emit.reg(super::emit::I64, &name);
-        let length = self.emit.int(CHAIN as i64);
+        let chain = CHAIN * u64::from(width.lanes);
+        let length = self.emit.int(chain as i64);
         let end = self.emit.add(lo, length);
         let hi = self.emit.bin(crate::BinOp::Min, end, tile.hi);
         let mut parts = vec![];
@@ -179,7 +185,7 @@ impl Lowering<'_> {
             }
         }
         self.enter(outside);
-        self.emit.push_for(lo, tile.lo, tile.hi, CHAIN, false, block);
+        self.emit.push_for(lo, tile.lo, tile.hi, chain, false, block);
         Ok(())
     }
 
@@ -193,8 +199,15 @@ impl Lowering<'_> {
         range: (Reg, Reg),
         unroll: usize,
     ) -> Result<(), LowerError> {
+        let next = self.next_tile(works, width, tile);
         self.vector_loop(tile.axis, range, width, unroll, &mut |lower, copy| {
             let mask = lower.live_here(tile.axis);
+            for (load, copies) in next.iter().filter(|_| mask.is_none()) {
+                if copy.at % copies == 0 {
+                    let (buf, offset) = lower.ahead(*load, tile.len)?;
+                    lower.emit.prefetch(buf, offset);
+                }
+            }
             for (work, accum) in works.iter().zip(accums) {
                 match (work, accum) {
                     (Work::Store { term, buf }, _) => {
@@ -209,6 +222,27 @@ impl Lowering<'_> {
             }
             Ok(())
         })
+    }
+
+    /// Loads from the inputs that the next tile will repeat one tile further on, each with the number of copies of the
+    /// body that a line of the cache serves. Loops with much to compute fetch these ahead: otherwise the first loop of a tile
+    /// waits for memory, while memory waits for the last one.
+    fn next_tile(&self, works: &[Work], width: Width, tile: Tile) -> Vec<(TermId, usize)> {
+        let bodies: Vec<TermId> = works.iter().map(Work::body).collect();
+        if tile.len < PREFETCHED || width.lanes == 1 || self.total_weight(&bodies, tile.axis) < 10 {
+            return vec![];
+        }
+        let terms = &self.program.terms;
+        let is_stream = |id: &TermId| {
+            let term = terms.get(*id);
+            matches!(term.op, TermOp::Load { array: ArrayId::Input(_), checked: false })
+                && affine::access(self.program, term, tile.axis) == Access::Contiguous
+        };
+        let copies = |id: TermId| {
+            let bytes = terms.get(id).dtype.bits() / 8 * u32::from(width.lanes);
+            (LINE / bytes.max(1)).max(1) as usize
+        };
+        terms.reachable(&bodies).into_iter().filter(is_stream).map(|id| (id, copies(id))).collect()
     }
 
     /// Carry a single-valued state and add the tile's result.

@@ -39,6 +39,7 @@ fn visit(body: &[Stmt], found: &mut dyn FnMut(Reg)) {
                 visit(els, found);
             }
             Stmt::Fail { cond, .. } => found(*cond),
+            Stmt::Prefetch { offset, .. } => found(*offset),
             Stmt::Comment(_) => {}
         }
     }
@@ -128,6 +129,7 @@ fn rename(body: &mut [Stmt], number: &mut dyn FnMut(&mut Reg)) {
                 rename(els, number);
             }
             Stmt::Fail { cond, .. } => number(cond),
+            Stmt::Prefetch { offset, .. } => number(offset),
             Stmt::Comment(_) => {}
         }
     }

@@ -181,7 +181,7 @@ impl Lowering<'_> {
                     }
                 }
                 None => {
-                    let all = members.into_iter().reduce(|a, b| lower.emit.bin(BinOp::And, a, b));
+                    let all = members.iter().copied().reduce(|a, b| lower.emit.bin(BinOp::And, a, b));
                     all.ok_or_else(|| LowerError::internal("a group of no vectors"))?
                 }
             };
@@ -190,18 +190,69 @@ impl Lowering<'_> {
                     return lower.insert_lanes(search);
                 }
                 let end = lower.position(search.axis)?;
-                let lanes = lower.emit.int(i64::from(width.lanes));
-                let end = lower.emit.add(end, lanes);
-                let all = lower.emit.int(i64::from(width.lanes) * nth.of as i64);
-                let start = lower.emit.sub(end, all);
-                // One by one: a branch for each vector would be mispredicted as often as one for each element.
-                lower.scalar_range(search.axis, (start, end), false, &mut |lower| {
-                    let position = lower.position(search.axis)?;
-                    let x = lower.value(search.body)?;
-                    lower.insert(x, position, search)
-                })
+                if width.lanes == 1 {
+                    let one = lower.emit.int(1);
+                    let end = lower.emit.add(end, one);
+                    let all = lower.emit.int(nth.of as i64);
+                    let start = lower.emit.sub(end, all);
+                    return lower.insert_range(search, start, end);
+                }
+                for (n, member) in members.iter().enumerate() {
+                    let back = lower.emit.int(i64::from(width.lanes) * (nth.of - 1 - n) as i64);
+                    let start = lower.emit.sub(end, back);
+                    lower.insert_candidates(search, *member, start)?;
+                }
+                Ok(())
             })
         })
+    }
+
+    /// Offer the elements at some positions.
+    fn insert_range(&mut self, search: &Search, start: Reg, end: Reg) -> Result<(), LowerError> {
+        self.scalar_range(search.axis, (start, end), false, &mut |lower| {
+            let position = lower.position(search.axis)?;
+            let x = lower.value(search.body)?;
+            lower.insert(x, position, search)
+        })
+    }
+
+    /// Offer those lanes of a vector that beat the worst of the list, the first one first. The vector holds the elements, or
+    /// tells which do not beat it.
+    fn insert_candidates(&mut self, search: &Search, member: Reg, start: Reg) -> Result<(), LowerError> {
+        let ty = self.emit.ty(member);
+        let within = match ty.elem {
+            Elem::Bool => member,
+            _ => {
+                let last = self.emit.splat(ty.lanes, search.list.last);
+                self.compare(CmpOp::Le, search.dtype, member, last)
+            }
+        };
+        let mut beats = self.emit.not(within);
+        if !search.dtype.is_float() {
+            let open = self.emit.cmp(Cmp::Lt, search.list.filled, search.size);
+            let open = self.emit.splat(ty.lanes, open);
+            beats = self.emit.bin(BinOp::Or, beats, open);
+        }
+        let left = self.emit.let_(ty.with(Elem::Bool), "candidates", Expr::Copy(beats));
+        let (zero, count) = (self.emit.int(0), self.emit.lanes_of_mask(Fold::Count, left));
+        let block = self.emit.block();
+        let scope = self.scope(Some(block));
+        let outside = self.enter(scope);
+        let turn = self.emit.reg(I64, "turn");
+        let lane = self.emit.lanes_of_mask(Fold::First, left);
+        let position = self.emit.add(start, lane);
+        self.here().binds.push((search.axis, Bind::Scalar(position)));
+        let x = self.value(search.body)?;
+        self.insert(x, position, search)?;
+        let done = self.emit.convert(Elem::I32, lane);
+        let done = self.emit.splat(ty.lanes, done);
+        let lanes =
+            self.emit.let_(Ty::vector(Elem::I32, ty.lanes), "iota", Expr::Iota(Ty::vector(Elem::I32, ty.lanes)));
+        let behind = self.emit.cmp(Cmp::Gt, lanes, done);
+        self.emit.assign(left, Expr::Binary(BinOp::And, left, behind));
+        self.enter(outside);
+        self.emit.push_for(turn, zero, count, 1, false, block);
+        Ok(())
     }
 
     /// In which lanes the element does not beat the worst of a list; dead lanes do not.
