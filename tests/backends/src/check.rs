@@ -1,6 +1,5 @@
 //! Kernels run natively, and their results compared with what fold programs mean.
 
-use onefold_cranelift::Cranelift;
 use onefold_ir::DType;
 use onefold_loops::interp::InterpBackend;
 use onefold_loops::lower::{lower, Schedule};
@@ -13,7 +12,8 @@ use onefold_passes::{derive_terms, interp, Form, Options};
 pub struct Random(pub u64);
 
 impl Random {
-    pub fn next(&mut self) -> u64 {
+    /// 64 bits.
+    fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let x = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -22,7 +22,7 @@ impl Random {
 
     /// Between 0 and 1.
     pub fn unit(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+        (self.bits() >> 11) as f64 / (1u64 << 53) as f64
     }
 
     /// Roughly normal.
@@ -82,7 +82,9 @@ pub fn rounded(dtype: DType, v: f64) -> f64 {
 
 /// What a native call gave.
 pub enum Outcome {
+    /// Its outputs, as numbers.
     Done(Vec<Vec<f64>>),
+    /// Its status.
     Failed(i32),
 }
 
@@ -143,39 +145,42 @@ pub fn normal(_: &str, _: usize, _: usize, random: &mut Random) -> f64 {
     random.normal()
 }
 
+/// A way to run a program: where, on what vectors, in what tiles.
+pub struct Way {
+    /// What makes the code.
+    pub backend: Box<dyn Backend>,
+    /// What lowering is told.
+    pub target: Target,
+    /// Tiles of that many elements instead of those chosen.
+    pub tile: Option<u32>,
+}
+
+/// The interpreter, which checks every access: only where there is not much to do.
+fn interpreted() -> [Way; 2] {
+    let wide = Target { vector_bytes: 64, vector_registers: 32, fma: true };
+    [(Target::BASELINE, Some(4)), (wide, None)].map(|(target, tile)| Way {
+        backend: Box::new(InterpBackend),
+        target,
+        tile,
+    })
+}
+
 /// A test of a graph.
 pub struct Check<'a> {
+    /// What is computed.
     pub graph: &'a Graph,
+    /// The ways of the backend under test.
+    pub ways: &'a [Way],
+    /// Forms compared.
     pub forms: &'a [Form],
     /// Largest error allowed, relative to the largest finite value of the output.
     pub tolerance: f64,
 }
 
-/// A way to run a program: where, on what vectors, in what tiles.
-struct Way {
-    backend: Box<dyn Backend>,
-    target: Target,
-    tile: Option<u32>,
-}
-
-/// All ways; the interpreter, which checks every access, only where there is not much to do.
-fn ways(small: bool) -> Vec<Way> {
-    let native = || Box::new(Cranelift::host().unwrap());
-    let mut ways = vec![
-        Way { backend: native(), target: Target::BASELINE, tile: None },
-        Way { backend: native(), target: Target { fma: false, ..Target::BASELINE }, tile: Some(8) },
-    ];
-    if small {
-        let wide = Target { vector_bytes: 64, vector_registers: 32, fma: true };
-        ways.push(Way { backend: Box::new(InterpBackend), target: Target::BASELINE, tile: Some(4) });
-        ways.push(Way { backend: Box::new(InterpBackend), target: wide, tile: None });
-    }
-    ways
-}
-
 impl<'a> Check<'a> {
-    pub fn new(graph: &'a Graph) -> Check<'a> {
-        Check { graph, forms: &[Form::Fused, Form::Plain], tolerance: 2e-6 }
+    /// A test with the usual tolerance.
+    pub fn new(graph: &'a Graph, ways: &'a [Way]) -> Check<'a> {
+        Check { graph, ways, forms: &[Form::Fused, Form::Plain], tolerance: 2e-6 }
     }
 
     /// Compare at some sizes.
@@ -196,7 +201,8 @@ impl<'a> Check<'a> {
                 want[at] = interp::run(&program, sizes, &inputs, 100).unwrap()[at].clone();
             }
             let elements: usize = inputs.iter().map(Vec::len).sum();
-            for way in ways(elements < 3000) {
+            let interpreted = if elements < 3000 { Vec::from(interpreted()) } else { vec![] };
+            for way in self.ways.iter().chain(&interpreted) {
                 let mut schedule = Schedule::choose(&program, &way.target);
                 if let Some(tile) = way.tile {
                     schedule.tiles.iter_mut().for_each(|t| *t = tile);
@@ -214,11 +220,12 @@ impl<'a> Check<'a> {
     pub fn fails(&self, sizes: &[i64], fill: &Fill<'_>, status: i32) {
         let program = derive_terms(self.graph.clone(), &Options::default()).unwrap().program;
         let inputs = inputs(&program, sizes, fill);
-        let target = &Target::BASELINE;
-        let kernel = lower(&program, target, &Schedule::choose(&program, target)).unwrap();
-        match call(&Cranelift::host().unwrap(), &program, &kernel, sizes, &inputs) {
-            Outcome::Failed(found) => assert_eq!(found, status),
-            Outcome::Done(_) => panic!("the call did not fail\n{program}"),
+        for way in self.ways {
+            let kernel = lower(&program, &way.target, &Schedule::choose(&program, &way.target)).unwrap();
+            match call(&*way.backend, &program, &kernel, sizes, &inputs) {
+                Outcome::Failed(found) => assert_eq!(found, status),
+                Outcome::Done(_) => panic!("the call did not fail\n{program}"),
+            }
         }
     }
 

@@ -1,0 +1,22 @@
+//! Elementary functions, compiled at every level: errors in units in the last place against f64, over the whole range of arguments.
+//! Levels that this CPU lacks are counted as ignored.
+
+use libtest_mimic::Arguments;
+use onefold_backend_tests::math_trials;
+use onefold_llvm::{Level, Llvm};
+use onefold_loops::Backend;
+
+fn main() {
+    let arguments = Arguments::from_args();
+    let kinds: [(Level, fn() -> Box<dyn Backend>); 4] = [
+        (Level::Sse2, || Box::new(Llvm::with_level(Level::Sse2))),
+        (Level::Avx2, || Box::new(Llvm::with_level(Level::Avx2))),
+        (Level::Avx512, || Box::new(Llvm::with_level(Level::Avx512))),
+        (Level::Neon, || Box::new(Llvm::with_level(Level::Neon))),
+    ];
+    let mut trials = vec![];
+    for (level, backend) in kinds {
+        trials.extend(math_trials(level.name(), level.is_available(), backend));
+    }
+    libtest_mimic::run(&arguments, trials).exit();
+}
