@@ -9,10 +9,10 @@ use onefold_loops::Target;
 fn ways() -> Vec<Way> {
     let separate = Target { fma: false, ..Target::BASELINE };
     let ways = [(Target::BASELINE, None), (separate, Some(8))];
-    ways.map(|(target, tile)| Way { backend: Box::new(Cranelift::host().expect("a backend")), target, tile }).into()
+    ways.map(|(target, tile)| Way::new(Box::new(Cranelift::host().expect("a backend")), target, tile)).into()
 }
 
 fn main() {
     let arguments = Arguments::from_args();
-    libtest_mimic::run(&arguments, lowering_trials("cranelift", true, ways)).exit();
+    libtest_mimic::run(&arguments, lowering_trials("cranelift", ways)).exit();
 }

@@ -3,7 +3,6 @@
 use crate::check::{call, inputs, normal, Check, Fill, Outcome, Random, Way};
 use crate::graph::Draft;
 use onefold_ir::{BinaryOp, CmpOp, DType, ReduceOp, UnaryOp};
-use onefold_loops::lower::{lower, Schedule};
 use onefold_passes::term::TermId;
 use onefold_passes::{derive_terms, Form, Options};
 
@@ -533,8 +532,8 @@ fn long_sums_stay_accurate(ways: &[Way]) {
         let program = derive_terms(d.graph.clone(), &Options::default()).unwrap().program;
         let inputs = inputs(&program, sizes, &|name, _, _, _| if name == "one" { 1.0 } else { v });
         for way in ways {
-            let kernel = lower(&program, &way.target, &Schedule::choose(&program, &way.target)).unwrap();
-            let Outcome::Done(got) = call(&*way.backend, &program, &kernel, sizes, &inputs) else { panic!("failed") };
+            let kernel = way.kernel(&program);
+            let Outcome::Done(got) = call(way, &program, &kernel, sizes, &inputs) else { panic!("failed") };
             for g in &got[0] {
                 let error = (g - want) / want;
                 assert!(error.abs() <= 1e-6, "{v}: {g} is not {want}, relative {error:e}");
@@ -612,6 +611,7 @@ fn shifted_and_joined_operands(ways: &[Way]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use onefold_loops::lower::{lower, Schedule};
     use onefold_loops::Target;
 
     #[test]
