@@ -8,14 +8,9 @@ use onefold_loops::Backend;
 
 fn main() {
     let arguments = Arguments::from_args();
-    let kinds: [(Level, fn() -> Box<dyn Backend>); 4] = [
-        (Level::Sse2, || Box::new(Llvm::with_level(Level::Sse2))),
-        (Level::Avx2, || Box::new(Llvm::with_level(Level::Avx2))),
-        (Level::Avx512, || Box::new(Llvm::with_level(Level::Avx512))),
-        (Level::Neon, || Box::new(Llvm::with_level(Level::Neon))),
-    ];
     let mut trials = vec![];
-    for (level, backend) in kinds {
+    for level in Level::ALL {
+        let backend = move || -> Box<dyn Backend> { Box::new(Llvm::with_level(level)) };
         trials.extend(math_trials(level.name(), level.is_available(), backend));
     }
     libtest_mimic::run(&arguments, trials).exit();

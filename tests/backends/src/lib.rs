@@ -17,7 +17,11 @@ pub fn lowering_trials(kind: &str, ways: fn() -> Vec<Way>) -> Vec<Trial> {
 }
 
 /// The tests of [`math`] for one backend; ignored, and counted so, where this machine cannot run its code.
-pub fn math_trials(kind: &str, is_available: bool, backend: fn() -> Box<dyn Backend>) -> Vec<Trial> {
+pub fn math_trials(
+    kind: &str,
+    is_available: bool,
+    backend: impl Fn() -> Box<dyn Backend> + Copy + Send + 'static,
+) -> Vec<Trial> {
     trials(kind, is_available, math::TESTS, move |test| test(&*backend()))
 }
 
