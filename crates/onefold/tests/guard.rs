@@ -3,6 +3,7 @@
 #![cfg(unix)]
 
 use onefold::{ArrayView, ArrayViewMut, Backend, Compiler, Form};
+use std::sync::LazyLock;
 
 /// Pages with a guard on both sides.
 struct Guarded {
@@ -43,6 +44,9 @@ impl Drop for Guarded {
     }
 }
 
+/// Remembers kernels from shape to shape.
+static COMPILER: LazyLock<Compiler> = LazyLock::new(Compiler::new);
+
 /// Run on arrays of these shapes, each against a guard.
 fn run(text: &str, form: Form, shapes: &[Vec<usize>]) {
     for backend in [Backend::Cranelift, Backend::Llvm].into_iter().filter(|b| Backend::ALL.contains(b)) {
@@ -51,7 +55,7 @@ fn run(text: &str, form: Form, shapes: &[Vec<usize>]) {
 }
 
 fn run_on(backend: Backend, text: &str, form: Form, shapes: &[Vec<usize>]) {
-    let compiler = Compiler::new().backend(backend).form(form).threads(2);
+    let compiler = COMPILER.clone().backend(backend).form(form).threads(2);
     let kernel = compiler.compile_text("guard.fold", text, None).expect("kernel");
     let results = kernel.result_shapes(shapes).expect("shapes");
     let count = |shape: &[usize]| shape.iter().product::<usize>();
