@@ -2,12 +2,12 @@
 
 use onefold_llvm::{Effort, Level, Llvm};
 use onefold_loops::interp::{run, Array};
-use onefold_loops::{parse, scratch_bytes, Backend, BufferKind, CallArgs, Elem, Kernel};
+use onefold_loops::{parse, scratch_bytes, Backend, BufferKind, CallArgs, Code, Elem, Kernel};
 
 /// What arrays hold.
 #[derive(Clone, Copy)]
 pub enum Data {
-    /// Random bits, and the special values of the type.
+    /// Every pair of special values of the type (in the arrays of seeds 1 and 2), then random bits.
     Any,
     /// Floats between -8 and 8, many of them halves.
     Small,
@@ -28,15 +28,16 @@ pub fn bytes(elem: Elem, len: usize, data: Data, seed: u64) -> Vec<u8> {
         let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         x ^ (x >> 31)
     };
+    let special = special(elem);
     let mut all = vec![];
     for at in 0..len {
         let bits = random();
         let value = match data {
             Data::Any if elem == Elem::Bool => bits & 1,
-            Data::Any => match special(elem).get((bits >> 32) as usize % 40) {
-                Some(bits) if at % 2 == 0 => *bits,
-                _ => bits,
-            },
+            Data::Any if at < special.len() * special.len() => {
+                special[if seed == 1 { at } else { at / special.len() } % special.len()]
+            }
+            Data::Any => bits,
             Data::Small => float(elem, (bits % 64) as f64 / 4.0 - 8.0 + if at % 3 == 0 { 0.013 } else { 0.0 }),
             Data::Byte => float(elem, (bits % 1271) as f64 / 10.0),
             Data::NotZero if bits.to_le_bytes()[..elem.bytes() as usize].iter().all(|b| *b == 0) => 1,
@@ -61,8 +62,15 @@ fn float(elem: Elem, v: f64) -> u64 {
 fn special(elem: Elem) -> Vec<u64> {
     let floats = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, 1e-7, 65504.0, 65519.9, 65520.0, 1e-40, 8388607.5];
     let wide = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -2147483648.0, 3.4e38, -3.4e38, 1e300, 4503599627370495.5];
+    // NaN that would be infinite if its lower bits were cut off.
+    let nan = match elem {
+        Elem::F64 => 0x7ff0_0000_0000_0001,
+        Elem::F16 => 0x7c01,
+        Elem::BF16 => 0x7f81,
+        _ => 0xff80_0001,
+    };
     if elem.is_float() {
-        return floats.into_iter().chain(wide).map(|v| float(elem, v)).collect();
+        return floats.into_iter().chain(wide).map(|v| float(elem, v)).chain([nan]).collect();
     }
     let top = 1u64 << (elem.bytes() * 8 - 1);
     vec![0, 1, u64::MAX, top, top - 1, top + 1, 2, 127]
@@ -83,38 +91,60 @@ impl Aligned {
     }
 }
 
-/// The kernel gives the same at every level as interpreted, and writes nothing behind its outputs.
-pub fn agree(text: &str, sizes: &[i64], inputs: &[Vec<u8>]) {
-    let kernel = parse(text).unwrap_or_else(|e| panic!("{e}\n{text}"));
-    let outputs: Vec<(Elem, usize)> = kernel
-        .buffers
-        .iter()
-        .filter(|b| b.kind == BufferKind::Output)
-        .map(|b| (b.elem, b.len.eval(sizes).expect("a length") as usize * b.elem.bytes() as usize))
-        .collect();
-    let mut want: Vec<Vec<u8>> = outputs.iter().map(|(_, len)| vec![0xa5; *len]).collect();
-    let arrays = inputs.iter().map(|x| Array::Input(x)).chain(want.iter_mut().map(|y| Array::Output(y)));
-    let status = run(&kernel, sizes, arrays.collect(), 0, 0).unwrap_or_else(|e| panic!("{e}\n{text}"));
-    for level in Level::ALL.into_iter().filter(|l| l.is_available()) {
-        for effort in [Effort::Light, Effort::Full] {
-            let backend = Llvm::with_level(level).effort(effort);
-            let got = call(&backend, &kernel, sizes, inputs, &outputs, status);
+/// A kernel compiled at every level that this CPU has.
+pub struct Compiled {
+    kernel: Kernel,
+    codes: Vec<(String, Box<dyn Code>)>,
+}
+
+impl Compiled {
+    /// From its text.
+    pub fn new(text: &str) -> Compiled {
+        let kernel = parse(text).unwrap_or_else(|e| panic!("{e}\n{text}"));
+        let mut codes = vec![];
+        for level in Level::ALL.into_iter().filter(|l| l.is_available()) {
+            for effort in [Effort::Light, Effort::Full] {
+                let code = Llvm::with_level(level).effort(effort).compile(&kernel);
+                codes.push((format!("{level}, {effort:?}"), code.unwrap_or_else(|e| panic!("{e}\n{text}"))));
+            }
+        }
+        Compiled { kernel, codes }
+    }
+
+    /// It gives the same at every level as interpreted, and writes nothing behind its outputs.
+    pub fn agree(&self, sizes: &[i64], inputs: &[Vec<u8>]) {
+        let kernel = &self.kernel;
+        let outputs: Vec<(Elem, usize)> = kernel
+            .buffers
+            .iter()
+            .filter(|b| b.kind == BufferKind::Output)
+            .map(|b| (b.elem, b.len.eval(sizes).expect("a length") as usize * b.elem.bytes() as usize))
+            .collect();
+        let mut want: Vec<Vec<u8>> = outputs.iter().map(|(_, len)| vec![0xa5; *len]).collect();
+        let arrays = inputs.iter().map(|x| Array::Input(x)).chain(want.iter_mut().map(|y| Array::Output(y)));
+        let status = run(kernel, sizes, arrays.collect(), 0, 0).unwrap_or_else(|e| panic!("{e}\n{kernel}"));
+        for (level, code) in &self.codes {
+            let got = call(&**code, kernel, sizes, inputs, &outputs, status);
             for (at, ((elem, _), (got, want))) in outputs.iter().zip(got.iter().zip(&want)).enumerate() {
-                same(*elem, got, want, &format!("output {at} at level {level}, {effort:?}\n{text}"));
+                same(*elem, got, want, &format!("output {at} at level {level}\n{kernel}"));
             }
         }
     }
 }
 
+/// At one list of sizes.
+pub fn agree(text: &str, sizes: &[i64], inputs: &[Vec<u8>]) {
+    Compiled::new(text).agree(sizes, inputs);
+}
+
 fn call(
-    backend: &Llvm,
+    code: &dyn Code,
     kernel: &Kernel,
     sizes: &[i64],
     inputs: &[Vec<u8>],
     outputs: &[(Elem, usize)],
     status: i32,
 ) -> Vec<Vec<u8>> {
-    let code = backend.compile(kernel).unwrap_or_else(|e| panic!("{e}\n{kernel}"));
     let mut arrays: Vec<Aligned> = inputs.iter().map(|x| Aligned::new(x, 0)).collect();
     arrays.extend(outputs.iter().map(|(_, len)| Aligned::new(&[], *len)));
     let pointers: Vec<*mut u8> = arrays.iter_mut().map(|a| a.data[a.start..].as_mut_ptr()).collect();
