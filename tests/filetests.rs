@@ -37,18 +37,14 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 
 fn trials_of(folder: &Path, file: &Path) -> Vec<Trial> {
     let name = file.strip_prefix(folder).unwrap_or(file).display().to_string();
-    let cases = [
-        (Backend::Interp, Form::Fused),
-        (Backend::Loops, Form::Fused),
-        (Backend::Cranelift, Form::Fused),
-        (Backend::Cranelift, Form::Staged),
-        (Backend::Cranelift, Form::Plain),
-        (Backend::Cranelift, Form::Wide),
-    ];
+    let mut cases = vec![(Backend::Interp, Form::Fused), (Backend::Loops, Form::Fused)];
+    for native in [Backend::Cranelift, Backend::Llvm].into_iter().filter(|b| Backend::ALL.contains(b)) {
+        cases.extend([Form::Fused, Form::Staged, Form::Plain, Form::Wide].map(|form| (native, form)));
+    }
     let trial = |(backend, form): (Backend, Form)| {
         let (name, file) = (name.clone(), file.to_owned());
         let label = match (backend, form) {
-            (Backend::Cranelift, form) => format!("{name} cranelift {}", form.name()),
+            (Backend::Cranelift | Backend::Llvm, form) => format!("{name} {backend} {}", form.name()),
             (backend, _) => format!("{name} {backend}"),
         };
         let run = move || {

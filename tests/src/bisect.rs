@@ -40,7 +40,7 @@ pub fn bisect(module: &Module, name: &str, inputs: &[Array], form: Form, bound: 
         compare(&tensor, &fold, bound)
             .map_err(|e| format!("tensor IR and fold program (tiles of {tile}) part: {e}\n{}", derived.program))?;
     }
-    for backend in [Backend::Loops, Backend::Cranelift] {
+    for backend in Backend::ALL.iter().copied().filter(|b| *b != Backend::Interp) {
         let kernel = Compiler::new().backend(backend).form(form).threads(1).compile(module, name);
         let kernel = kernel.map_err(|e| format!("{backend}: {e}\n{}", derived.program))?;
         let results = kernel.run(&views).map_err(|e| format!("{backend}: {e}\n{}", derived.program))?;

@@ -107,12 +107,12 @@ impl FormArg {
 pub enum BackendArg {
     /// Native code by Cranelift.
     Cranelift,
+    /// Native code by LLVM, in builds that have it.
+    Llvm,
     /// The interpreter of loop IR.
     Loops,
     /// The reference interpreter, in f64.
     Interp,
-    /// Native code by LLVM.
-    Llvm,
 }
 
 /// `onefold run`
@@ -182,17 +182,17 @@ pub enum StageArg {
 }
 
 impl StageArg {
-    /// The stage, if this build has it.
-    pub fn stage(self) -> Option<Stage> {
-        Some(match self {
+    /// The stage.
+    pub fn stage(self) -> Stage {
+        match self {
             StageArg::Tensor => Stage::Tensor,
             StageArg::Egraph => Stage::EGraph,
             StageArg::Fold => Stage::Fold,
             StageArg::Loop => Stage::Loop,
             StageArg::Clif => Stage::Clif,
+            StageArg::Llvm => Stage::Llvm,
             StageArg::Asm => Stage::Asm,
-            StageArg::Llvm => return None,
-        })
+        }
     }
 }
 

@@ -7,14 +7,15 @@ use onefold::inspect::{fold_json, stage, Format, Stage};
 
 /// Print a stage of one function, or of all.
 pub fn inspect(args: &Inspect) -> Result<(), Failure> {
-    if args.backend == BackendArg::Llvm || args.stage == StageArg::Llvm {
-        return Err(source::no_llvm());
+    if args.stage == StageArg::Llvm {
+        // Said before the file is read: no file would do.
+        source::backend(BackendArg::Llvm)?;
     }
     let module = source::read(&args.source.file)?;
     let funcs = source::functions(&module, &args.source)?;
     let compiler = source::compiler(args.backend, args.form)?.host_listings(args.cpu == Cpu::Native);
     let unavailable = |what: &str| Failure::Usage(format!("{what} is not available in this version"));
-    let which = args.stage.stage().ok_or_else(source::no_llvm)?;
+    let which = args.stage.stage();
     let format = args.format.format().ok_or_else(|| unavailable("--format html"))?;
     if (which, format) == (Stage::Fold, Format::Json) {
         let names: Vec<&str> = funcs.iter().map(String::as_str).collect();

@@ -53,13 +53,14 @@ pub fn backend(backend: BackendArg) -> Result<Backend, Failure> {
         BackendArg::Cranelift => Ok(Backend::Cranelift),
         BackendArg::Loops => Ok(Backend::Loops),
         BackendArg::Interp => Ok(Backend::Interp),
+        BackendArg::Llvm if Backend::ALL.contains(&Backend::Llvm) => Ok(Backend::Llvm),
         BackendArg::Llvm => Err(no_llvm()),
     }
 }
 
-/// LLVM is not part of this version.
-pub fn no_llvm() -> Failure {
-    Failure::Usage("this build of onefold has no LLVM backend; use --backend cranelift".to_owned())
+/// LLVM is not part of this build.
+fn no_llvm() -> Failure {
+    Failure::Usage("this onefold was built without the feature `llvm`; use --backend cranelift".to_owned())
 }
 
 /// A compiler for these options.

@@ -207,7 +207,6 @@ fn wrong_usage() {
     fails(2, &["NAME=VALUE"], &["run", &file, "--input", "a.npy"]);
     fails(2, &["no output q", "p"], &["run", &file, "--random", "--size", "b=1", "--size", "v=1", "--out", "q=a.npy"]);
     fails(2, &["no axis w"], &["run", &file, "--random", "--size", "b=1", "--size", "v=1", "--size", "w=1"]);
-    fails(2, &["no LLVM"], &["run", &file, "--random", "--size", "b=1", "--size", "v=1", "--backend", "llvm"]);
     fails(2, &["unrecognized"], &["frobnicate"]);
     fails(2, &["--stage"], &["inspect", &file]);
     for command in ["compile", "calibrate", "import"] {
@@ -218,6 +217,32 @@ fn wrong_usage() {
     fails(2, &["@nope", "@p"], &["run", &two, "--func", "nope", "--random"]);
     assert!(onefold(&["run", "--help"]).out.contains("--input"));
     assert!(!onefold(&["--help"]).out.contains("calibrate"));
+}
+
+#[cfg(not(feature = "llvm"))]
+#[test]
+fn builds_without_llvm_say_so() {
+    let folder = Folder::new();
+    let file = folder.write("p.fold", SOFTMAX);
+    let why = "built without the feature `llvm`";
+    fails(2, &[why], &["run", &file, "--random", "--size", "b=1", "--size", "v=1", "--backend", "llvm"]);
+    fails(2, &[why], &["inspect", &file, "--stage", "llvm"]);
+    fails(2, &[why], &["inspect", &file, "--stage", "asm", "--backend", "llvm"]);
+}
+
+#[cfg(feature = "llvm")]
+#[test]
+fn llvm_runs_and_is_shown() {
+    let folder = Folder::new();
+    let file = folder.write("p.fold", SOFTMAX);
+    let size = ["--size", "b=3", "--size", "v=1000"];
+    let run = [&["run", &file, "--random", "--backend", "llvm", "--verify"], &size[..]].concat();
+    assert_eq!(onefold(&run).status, 0);
+    let ir = onefold(&["inspect", &file, "--stage", "llvm"]).out;
+    assert!(ir.contains("define internal i32 @body(") && ir.contains("llvm.fma.v8f32"), "{ir}");
+    assert!(!ir.contains("target triple"), "{ir}");
+    let asm = onefold(&["inspect", &file, "--stage", "asm", "--backend", "llvm"]).out;
+    assert!(asm.contains("vfmadd") && asm.contains("%ymm"), "{asm}");
 }
 
 #[test]

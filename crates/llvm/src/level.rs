@@ -110,10 +110,8 @@ impl Level {
 
     /// Whether it is one of this machine's architecture.
     pub(crate) fn is_native(self) -> bool {
-        match self {
-            Level::Neon => cfg!(target_arch = "aarch64"),
-            _ => cfg!(target_arch = "x86_64"),
-        }
+        cfg!(target_arch = "aarch64") == (self == Level::Neon)
+            && cfg!(any(target_arch = "aarch64", target_arch = "x86_64"))
     }
 }
 

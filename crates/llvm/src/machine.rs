@@ -91,7 +91,7 @@ pub fn assembly(module: &Module<'_>, machine: &TargetMachine) -> Result<String, 
 
 /// LLVM IR, without the lines that say where it was made.
 pub fn ir(module: &Module<'_>) -> String {
-    let places = ["; ModuleID", "source_filename", "target datalayout", "target triple"];
+    let places = ["; ModuleID", "; Function Attrs", "source_filename", "target datalayout", "target triple"];
     without(&module.print_to_string().to_string(), |line| places.iter().any(|p| line.starts_with(p)))
         .trim_start()
         .to_owned()

@@ -24,6 +24,8 @@ pub enum Backend {
     /// Native code by Cranelift.
     #[default]
     Cranelift,
+    /// Native code by LLVM: faster, and slower to make. Only in builds with the feature `llvm`.
+    Llvm,
     /// The interpreter of loop IR, which checks every access: slow, for finding faults.
     Loops,
     /// The reference interpreter of tensor IR, in f64: the formula itself.
@@ -32,12 +34,17 @@ pub enum Backend {
 
 impl Backend {
     /// All backends of this build.
-    pub const ALL: [Backend; 3] = [Backend::Cranelift, Backend::Loops, Backend::Interp];
+    pub const ALL: &'static [Backend] = if cfg!(feature = "llvm") {
+        &[Backend::Cranelift, Backend::Llvm, Backend::Loops, Backend::Interp]
+    } else {
+        &[Backend::Cranelift, Backend::Loops, Backend::Interp]
+    };
 
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Backend::Cranelift => "cranelift",
+            Backend::Llvm => "llvm",
             Backend::Loops => "loops",
             Backend::Interp => "interp",
         }
@@ -156,14 +163,24 @@ impl Compiler {
     pub(crate) fn generator(&self) -> Result<Option<Box<dyn CodeGenerator>>, Error> {
         Ok(match self.backend {
             Backend::Cranelift => Some(Box::new(Cranelift::host()?)),
+            Backend::Llvm => Some(llvm(true)?),
             Backend::Loops => Some(Box::new(InterpBackend)),
             Backend::Interp => None,
         })
     }
 
-    /// The code generator for listings: the backend's, or Cranelift's for a fixed machine.
-    pub(crate) fn listing_generator(&self) -> Result<Box<dyn CodeGenerator>, Error> {
-        Ok(if self.host_listings { Box::new(Cranelift::host()?) } else { Box::new(Cranelift::reference()?) })
+    /// The code generator for listings: of the backend if it has one, for this machine or for a fixed one.
+    pub(crate) fn listing_generator(&self, backend: Backend) -> Result<Box<dyn CodeGenerator>, Error> {
+        Ok(match (backend, self.host_listings) {
+            (Backend::Llvm, host) => llvm(host)?,
+            (_, true) => Box::new(Cranelift::host()?),
+            (_, false) => Box::new(Cranelift::reference()?),
+        })
+    }
+
+    /// What runs kernels.
+    pub(crate) fn chosen(&self) -> Backend {
+        self.backend
     }
 
     /// The schedule of a program.
@@ -211,6 +228,20 @@ impl Compiler {
         let constants = onefold_ir::print(&constants);
         format!("{:?} {:?} {:?}\n{constants}{canonical}", self.backend, self.options, self.schedule)
     }
+}
+
+/// LLVM for this machine, or for a fixed one.
+#[cfg(feature = "llvm")]
+fn llvm(host: bool) -> Result<Box<dyn CodeGenerator>, Error> {
+    use onefold_llvm::Llvm;
+    Ok(Box::new(if host { Llvm::host()? } else { Llvm::reference() }))
+}
+
+/// This build has none.
+#[cfg(not(feature = "llvm"))]
+fn llvm(_host: bool) -> Result<Box<dyn CodeGenerator>, Error> {
+    let why = "onefold was built without the feature `llvm`".to_owned();
+    Err(onefold_loops::BackendError::Unavailable { backend: "llvm", why }.into())
 }
 
 /// Processors that this process may use.

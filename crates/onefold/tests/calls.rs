@@ -30,7 +30,7 @@ fn signatures_say_what_is_taken() {
 #[test]
 fn arrays_of_any_strides_are_read_and_written() {
     let (x, y) = (ramp(&[5, 37]), ramp(&[37]));
-    for backend in Backend::ALL {
+    for &backend in Backend::ALL {
         let kernel = kernel(backend);
         let want = kernel.run(&[x.view(), y.view()]).expect("results");
         let want: Vec<&[f32]> = want.iter().map(|a| a.as_slice::<f32>().expect("f32")).collect();
@@ -108,7 +108,7 @@ fn sizes_that_overflow_are_errors() {
     let text = "func @f(%x: f32[i], %y: f32[j]) -> f32[i, j] {\n  return %x * %y\n}\n";
     let one = [1.0f32];
     let huge = |n: usize| ArrayView::strided(&one, 0, &[n], &[0]).expect("inside");
-    for backend in Backend::ALL {
+    for &backend in Backend::ALL {
         let kernel = Compiler::new().backend(backend).compile_text("f.fold", text, None).expect("kernel");
         for n in [1 << 40, 1 << 50, 1 << 60] {
             assert!(kernel.run(&[huge(n), huge(n)]).is_err(), "{backend} {n}");

@@ -2,7 +2,8 @@
 //! its beginning.
 #![cfg(unix)]
 
-use onefold::{ArrayView, ArrayViewMut, Compiler, Form};
+use onefold::{ArrayView, ArrayViewMut, Backend, Compiler, Form};
+use std::sync::LazyLock;
 
 /// Pages with a guard on both sides.
 struct Guarded {
@@ -43,9 +44,19 @@ impl Drop for Guarded {
     }
 }
 
+/// Remembers kernels from shape to shape.
+static COMPILER: LazyLock<Compiler> = LazyLock::new(Compiler::new);
+
 /// Run on arrays of these shapes, each against a guard.
 fn run(text: &str, form: Form, shapes: &[Vec<usize>]) {
-    let kernel = Compiler::new().form(form).threads(2).compile_text("guard.fold", text, None).expect("kernel");
+    for backend in [Backend::Cranelift, Backend::Llvm].into_iter().filter(|b| Backend::ALL.contains(b)) {
+        run_on(backend, text, form, shapes);
+    }
+}
+
+fn run_on(backend: Backend, text: &str, form: Form, shapes: &[Vec<usize>]) {
+    let compiler = COMPILER.clone().backend(backend).form(form).threads(2);
+    let kernel = compiler.compile_text("guard.fold", text, None).expect("kernel");
     let results = kernel.result_shapes(shapes).expect("shapes");
     let count = |shape: &[usize]| shape.iter().product::<usize>();
     for at_end in [true, false] {

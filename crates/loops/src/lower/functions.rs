@@ -66,7 +66,8 @@ impl Lowering<'_> {
     /// A function of one float, which is the value of a term.
     pub fn function(&mut self, op: UnaryOp, x: Reg, argument: TermId) -> Result<Reg, LowerError> {
         let nonpositive = self.program.terms.interval(argument).is_nonpositive();
-        let rounded = self.is_rounded(argument);
+        // Its one constant for ln 2 is exact enough only if the product with it is not rounded.
+        let rounded = self.target.fma && self.is_rounded(argument);
         let mut maker = self.maker();
         Ok(match op {
             UnaryOp::Exp if nonpositive && rounded => math::exp_nonpositive_rounded(&mut maker, x),

@@ -14,7 +14,7 @@ mod dot;
 mod egraph;
 mod json;
 
-use crate::compiler::{find, Compiler};
+use crate::compiler::{find, Backend, Compiler};
 use crate::error::Error;
 use onefold_ir::{Func, Module};
 use onefold_loops::lower::lower;
@@ -38,13 +38,16 @@ pub enum Stage {
     Loop,
     /// Cranelift's IR.
     Clif,
+    /// LLVM's IR.
+    Llvm,
     /// Assembly.
     Asm,
 }
 
 impl Stage {
     /// All stages, in order.
-    pub const ALL: [Stage; 6] = [Stage::Tensor, Stage::EGraph, Stage::Fold, Stage::Loop, Stage::Clif, Stage::Asm];
+    pub const ALL: [Stage; 7] =
+        [Stage::Tensor, Stage::EGraph, Stage::Fold, Stage::Loop, Stage::Clif, Stage::Llvm, Stage::Asm];
 
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
@@ -54,6 +57,7 @@ impl Stage {
             Stage::Fold => "fold",
             Stage::Loop => "loop",
             Stage::Clif => "clif",
+            Stage::Llvm => "llvm",
             Stage::Asm => "asm",
         }
     }
@@ -136,7 +140,9 @@ pub fn stage(
             Ok(json::document(&functions))
         }
         (Stage::Fold, Format::Dot) => Ok(dot::program(&program(compiler, module, func)?)),
-        (Stage::Loop | Stage::Clif | Stage::Asm, Format::Text) => Ok(code(compiler, module, func, stage)?),
+        (Stage::Loop | Stage::Clif | Stage::Llvm | Stage::Asm, Format::Text) => {
+            Ok(code(compiler, module, func, stage)?)
+        }
         (stage, format) => Err(InspectError::NoForm { stage, format }),
     }
 }
@@ -196,7 +202,11 @@ fn program(compiler: &Compiler, module: &Module, func: &Func) -> Result<FoldProg
 /// Loop IR and below. Listings are made for a fixed target, so that they are the same on every machine, unless asked for this one.
 fn code(compiler: &Compiler, module: &Module, func: &Func, stage: Stage) -> Result<String, Error> {
     let program = program(compiler, module, func)?;
-    let backend = compiler.listing_generator()?;
+    let backend = compiler.listing_generator(match stage {
+        Stage::Clif => Backend::Cranelift,
+        Stage::Llvm => Backend::Llvm,
+        _ => compiler.chosen(),
+    })?;
     let target = backend.target();
     let schedule = compiler.schedule_for(&program, &target);
     let kernel = lower(&program, &target, &schedule)?;

@@ -1,19 +1,21 @@
 //! Kernels run natively, and their results compared with what fold programs mean.
 
-use onefold_cranelift::Cranelift;
 use onefold_ir::DType;
 use onefold_loops::interp::InterpBackend;
 use onefold_loops::lower::{lower, Schedule};
-use onefold_loops::{scratch_bytes, verify, Backend, CallArgs, Kernel, Target};
+use onefold_loops::{scratch_bytes, verify, Backend, CallArgs, Code, Kernel, Target};
 use onefold_passes::convert::Graph;
 use onefold_passes::fold::FoldProgram;
 use onefold_passes::{derive_terms, interp, Form, Options};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
 
 /// A stream of numbers (splitmix64).
 pub struct Random(pub u64);
 
 impl Random {
-    pub fn next(&mut self) -> u64 {
+    /// 64 bits.
+    fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let x = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -22,7 +24,7 @@ impl Random {
 
     /// Between 0 and 1.
     pub fn unit(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+        (self.bits() >> 11) as f64 / (1u64 << 53) as f64
     }
 
     /// Roughly normal.
@@ -49,16 +51,16 @@ impl Aligned {
     }
 }
 
-fn bytes_of(dtype: DType, v: f64) -> Vec<u8> {
+fn push(bytes: &mut Vec<u8>, dtype: DType, v: f64) {
     match dtype {
-        DType::F32 => (v as f32).to_le_bytes().to_vec(),
-        DType::F64 => v.to_le_bytes().to_vec(),
-        DType::F16 => half::f16::from_f64(v).to_le_bytes().to_vec(),
-        DType::BF16 => half::bf16::from_f64(v).to_le_bytes().to_vec(),
-        DType::I64 => (v as i64).to_le_bytes().to_vec(),
-        DType::I32 => (v as i32).to_le_bytes().to_vec(),
-        DType::I8 => (v as i8).to_le_bytes().to_vec(),
-        _ => vec![v as u8],
+        DType::F32 => bytes.extend((v as f32).to_le_bytes()),
+        DType::F64 => bytes.extend(v.to_le_bytes()),
+        DType::F16 => bytes.extend(half::f16::from_f64(v).to_le_bytes()),
+        DType::BF16 => bytes.extend(half::bf16::from_f64(v).to_le_bytes()),
+        DType::I64 => bytes.extend((v as i64).to_le_bytes()),
+        DType::I32 => bytes.extend((v as i32).to_le_bytes()),
+        DType::I8 => bytes.extend((v as i8).to_le_bytes()),
+        _ => bytes.push(v as u8),
     }
 }
 
@@ -77,28 +79,33 @@ fn number_of(dtype: DType, b: &[u8]) -> f64 {
 
 /// A value as an array of that dtype holds it.
 pub fn rounded(dtype: DType, v: f64) -> f64 {
-    number_of(dtype, &bytes_of(dtype, v))
+    match dtype {
+        DType::F32 => f64::from(v as f32),
+        DType::F64 => v,
+        _ => {
+            let mut bytes = vec![];
+            push(&mut bytes, dtype, v);
+            number_of(dtype, &bytes)
+        }
+    }
 }
 
 /// What a native call gave.
 pub enum Outcome {
+    /// Its outputs, as numbers.
     Done(Vec<Vec<f64>>),
+    /// Its status.
     Failed(i32),
 }
 
 /// Run a kernel, its split loop in two parts.
-pub fn call(
-    backend: &dyn Backend,
-    program: &FoldProgram,
-    kernel: &Kernel,
-    sizes: &[i64],
-    inputs: &[Vec<f64>],
-) -> Outcome {
+pub fn call(way: &Way, program: &FoldProgram, kernel: &Kernel, sizes: &[i64], inputs: &[Vec<f64>]) -> Outcome {
     verify(kernel).unwrap();
-    let code = backend.compile(kernel).unwrap();
+    let code = way.code(kernel);
     let mut arrays = vec![];
     for (decl, data) in program.inputs.iter().zip(inputs) {
-        let bytes: Vec<u8> = data.iter().flat_map(|v| bytes_of(decl.dtype, *v)).collect();
+        let mut bytes = Vec::with_capacity(8 * data.len());
+        data.iter().for_each(|v| push(&mut bytes, decl.dtype, *v));
         let mut array = Aligned::new(bytes.len());
         let start = array.start;
         array.data[start..start + bytes.len()].copy_from_slice(&bytes);
@@ -143,39 +150,61 @@ pub fn normal(_: &str, _: usize, _: usize, random: &mut Random) -> f64 {
     random.normal()
 }
 
+/// A way to run a program: where, on what vectors, in what tiles.
+pub struct Way {
+    backend: Box<dyn Backend>,
+    /// What lowering is told.
+    target: Target,
+    /// Tiles of that many elements instead of those chosen.
+    tile: Option<u32>,
+    /// What was compiled, by its text: a kernel runs at many sizes.
+    codes: Mutex<HashMap<String, Arc<dyn Code>>>,
+}
+
+impl Way {
+    /// A backend that is told of a target, with tiles of a size or those that are chosen.
+    pub fn new(backend: Box<dyn Backend>, target: Target, tile: Option<u32>) -> Way {
+        Way { backend, target, tile, codes: Mutex::default() }
+    }
+
+    /// The loops of a program.
+    pub fn kernel(&self, program: &FoldProgram) -> Kernel {
+        let mut schedule = Schedule::choose(program, &self.target);
+        if let Some(tile) = self.tile {
+            schedule.tiles.iter_mut().for_each(|t| *t = tile);
+        }
+        lower(program, &self.target, &schedule).unwrap()
+    }
+
+    fn code(&self, kernel: &Kernel) -> Arc<dyn Code> {
+        let mut codes = self.codes.lock().unwrap();
+        let compile = || Arc::from(self.backend.compile(kernel).unwrap());
+        codes.entry(kernel.to_string()).or_insert_with(compile).clone()
+    }
+}
+
+/// The interpreter, which checks every access: only where there is not much to do.
+fn interpreted() -> [Way; 2] {
+    let wide = Target { vector_bytes: 64, vector_registers: 32, fma: true };
+    [(Target::BASELINE, Some(4)), (wide, None)].map(|(target, tile)| Way::new(Box::new(InterpBackend), target, tile))
+}
+
 /// A test of a graph.
 pub struct Check<'a> {
+    /// What is computed.
     pub graph: &'a Graph,
+    /// The ways of the backend under test.
+    pub ways: &'a [Way],
+    /// Forms compared.
     pub forms: &'a [Form],
     /// Largest error allowed, relative to the largest finite value of the output.
     pub tolerance: f64,
 }
 
-/// A way to run a program: where, on what vectors, in what tiles.
-struct Way {
-    backend: Box<dyn Backend>,
-    target: Target,
-    tile: Option<u32>,
-}
-
-/// All ways; the interpreter, which checks every access, only where there is not much to do.
-fn ways(small: bool) -> Vec<Way> {
-    let native = || Box::new(Cranelift::host().unwrap());
-    let mut ways = vec![
-        Way { backend: native(), target: Target::BASELINE, tile: None },
-        Way { backend: native(), target: Target { fma: false, ..Target::BASELINE }, tile: Some(8) },
-    ];
-    if small {
-        let wide = Target { vector_bytes: 64, vector_registers: 32, fma: true };
-        ways.push(Way { backend: Box::new(InterpBackend), target: Target::BASELINE, tile: Some(4) });
-        ways.push(Way { backend: Box::new(InterpBackend), target: wide, tile: None });
-    }
-    ways
-}
-
 impl<'a> Check<'a> {
-    pub fn new(graph: &'a Graph) -> Check<'a> {
-        Check { graph, forms: &[Form::Fused, Form::Plain], tolerance: 2e-6 }
+    /// A test with the usual tolerance.
+    pub fn new(graph: &'a Graph, ways: &'a [Way]) -> Check<'a> {
+        Check { graph, ways, forms: &[Form::Fused, Form::Plain], tolerance: 2e-6 }
     }
 
     /// Compare at some sizes.
@@ -196,13 +225,9 @@ impl<'a> Check<'a> {
                 want[at] = interp::run(&program, sizes, &inputs, 100).unwrap()[at].clone();
             }
             let elements: usize = inputs.iter().map(Vec::len).sum();
-            for way in ways(elements < 3000) {
-                let mut schedule = Schedule::choose(&program, &way.target);
-                if let Some(tile) = way.tile {
-                    schedule.tiles.iter_mut().for_each(|t| *t = tile);
-                }
-                let kernel = lower(&program, &way.target, &schedule).unwrap();
-                match call(&*way.backend, &program, &kernel, sizes, &inputs) {
+            let interpreted = if elements < 3000 { Vec::from(interpreted()) } else { vec![] };
+            for way in self.ways.iter().chain(&interpreted) {
+                match call(way, &program, &way.kernel(&program), sizes, &inputs) {
                     Outcome::Done(got) => self.compare(&program, sizes, &got, &want),
                     Outcome::Failed(status) => panic!("status {status}\n{program}"),
                 }
@@ -214,11 +239,11 @@ impl<'a> Check<'a> {
     pub fn fails(&self, sizes: &[i64], fill: &Fill<'_>, status: i32) {
         let program = derive_terms(self.graph.clone(), &Options::default()).unwrap().program;
         let inputs = inputs(&program, sizes, fill);
-        let target = &Target::BASELINE;
-        let kernel = lower(&program, target, &Schedule::choose(&program, target)).unwrap();
-        match call(&Cranelift::host().unwrap(), &program, &kernel, sizes, &inputs) {
-            Outcome::Failed(found) => assert_eq!(found, status),
-            Outcome::Done(_) => panic!("the call did not fail\n{program}"),
+        for way in self.ways {
+            match call(way, &program, &way.kernel(&program), sizes, &inputs) {
+                Outcome::Failed(found) => assert_eq!(found, status),
+                Outcome::Done(_) => panic!("the call did not fail\n{program}"),
+            }
         }
     }
 

@@ -7,9 +7,11 @@ use onefold_passes::term::{ArrayId, TermId, TermOp, Terms};
 
 /// A graph under construction. Axes are named by words: `"i j"`.
 pub struct Draft {
+    /// What there is of it.
     pub graph: Graph,
 }
 
+#[expect(missing_docs, reason = "each is named after the term that it makes")]
 impl Draft {
     /// Axes: symbolic, or `name=size`.
     pub fn new(axes: &str) -> Draft {
