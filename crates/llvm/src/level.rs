@@ -7,7 +7,7 @@ use std::str::FromStr;
 /// A set of CPU features that code is generated for. Levels of one architecture are ordered: each includes those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Level {
-    /// Every x86-64: vectors of 128 bits, no fused multiply-add.
+    /// Every x86-64: vectors of 128 bits, no fused multiply-add (where loop IR has one anyhow, the C library computes it).
     Sse2,
     /// x86-64-v3: vectors of 256 bits, fused multiply-add, conversion of half floats.
     Avx2,

@@ -180,9 +180,8 @@ impl<'c> Translator<'_, '_, 'c> {
 
     /// Which lanes lie below a count, which is no more than there are.
     fn mask(&self, ty: Ty, count: IntValue<'c>) -> Result<Value<'c>> {
-        // As wide as the elements that it masks, so that no lane has to move; bytes count to 255.
-        let narrow = ty.lanes < 256 || ty.elem.bytes() > 1;
-        let bits = types::bits(self.e.context, if narrow { ty } else { ty.with(Elem::I32) })?;
+        // As wide as the elements that it masks, so that no lane has to move; bytes count further than there are lanes.
+        let bits = types::bits(self.e.context, ty)?;
         let BasicTypeEnum::VectorType(vector) = bits else { return Err(kind("a mask of a scalar")) };
         let lane = vector.get_element_type();
         let lanes: Vec<Value<'c>> = (0..ty.lanes).map(|n| self.e.int(lane, i64::from(n))).collect::<Result<_>>()?;

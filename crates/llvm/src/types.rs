@@ -5,8 +5,9 @@ use inkwell::context::Context;
 use inkwell::types::{BasicTypeEnum, VectorType};
 use onefold_loops::{Elem, Ty};
 
-/// The most lanes: more would take minutes, and more than 65,535 operands abort the process.
-const MAX_LANES: u16 = 1024;
+/// The most lanes: twice as many bytes as the widest registers hold. Compile time grows with the square, and LLVM aborts the process
+/// over many thousands.
+const MAX_LANES: u16 = 128;
 
 /// The type of one element in a register.
 pub fn scalar(context: &Context, elem: Elem) -> BasicTypeEnum<'_> {

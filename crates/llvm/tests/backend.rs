@@ -116,6 +116,33 @@ fn what_cannot_be_translated_is_an_error() {
 }
 
 #[test]
+fn wide_vectors_compile_for_every_level() {
+    let ops = ["add %x, %x", "div %x, %x", "min %x, %x", "fma %x, %x, %x", "nearest %x", "ushr %x, %x"];
+    for elem in ["f32", "f64", "i8", "i64"] {
+        let lanes = 64;
+        let mut text = format!(
+            "kernel @wide(n %n) {{\n  input x: {elem}[n]\n  output y: {elem}[n]\n  output b: bool[n]\n  output f: f16[n]\n  \
+             %o: i64 = const 0\n  %fill: {elem} = load x[%o]\n  \
+             %x: {elem}x{lanes} = load x[%o] tail %n fill %fill\n  %c: boolx{lanes} = compare lt %x, %x\n  \
+             %any: bool = reduce any %c\n  store b[%o] = %any\n  store b[%o] = %c tail %n\n  \
+             %f: f16x{lanes} = convert %x\n  store f[%o] = %f tail %n\n  \
+             %s: {elem} = reduce max %x\n  store y[%o] = %s\n"
+        );
+        for (at, op) in ops.iter().enumerate() {
+            let float = matches!(*op, "fma %x, %x, %x" | "nearest %x");
+            if (float && elem.starts_with('i')) || (op.starts_with("ushr") && elem.starts_with('f')) {
+                continue;
+            }
+            text += &format!("  %r{at}: {elem}x{lanes} = {op}\n  store y[%o] = %r{at} stream\n");
+        }
+        for level in Level::ALL {
+            let object = Llvm::with_level(level).object(&kernel(&format!("{text}}}\n")));
+            assert!(object.is_ok_and(|o| !o.is_empty()), "{elem} at level {level}");
+        }
+    }
+}
+
+#[test]
 fn names_of_any_kind_become_symbols() {
     let mut kernel = kernel(SCALE);
     kernel.name = "naïve\0 \"name\"".to_owned();

@@ -1,6 +1,6 @@
 //! What every backend must compute, as tests that backends run on themselves.
 //!
-//! Each backend's crate has two test programs, `lowering` and `math`, which hand its code generators to [`trials`].
+//! Each backend's crate has two test programs, `lowering` and `math`, which hand its code generators to [`lowering_trials`] and [`math_trials`].
 
 pub mod check;
 pub mod graph;
