@@ -2,7 +2,7 @@
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use onefold::inspect::{Format, Stage};
-use onefold::Form;
+use onefold::{Cpu, Form};
 use std::path::PathBuf;
 
 /// A compiler for attention graphs.
@@ -133,6 +133,9 @@ pub struct Run {
     /// What runs it.
     #[arg(long, value_enum, default_value = "cranelift")]
     pub backend: BackendArg,
+    /// The CPU that code is for; if not given, this machine's.
+    #[arg(long, value_enum)]
+    pub cpu: Option<CpuArg>,
     /// How far passes are fused.
     #[arg(long, value_enum, default_value = "fused")]
     pub form: FormArg,
@@ -239,18 +242,40 @@ pub struct Inspect {
     /// The backend whose code is shown.
     #[arg(long, value_enum, default_value = "cranelift")]
     pub backend: BackendArg,
-    /// The CPU that code is for: baseline is the same everywhere.
-    #[arg(long, value_enum, default_value = "baseline")]
-    pub cpu: Cpu,
+    /// The CPU that code is for; if not given, baseline, which is the same everywhere.
+    #[arg(long, value_enum)]
+    pub cpu: Option<CpuArg>,
 }
 
-/// CPUs that code is shown for.
+/// CPUs that code can be for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Cpu {
-    /// x86-64 with FMA, on any machine.
+pub enum CpuArg {
+    /// x86-64 with FMA, on any machine; to be shown, not run.
     Baseline,
     /// This machine's.
     Native,
+    /// Every x86-64, without FMA; 128-bit vectors (LLVM).
+    Sse2,
+    /// 256-bit vectors (LLVM).
+    Avx2,
+    /// 512-bit vectors (LLVM).
+    Avx512,
+    /// AArch64 (LLVM).
+    Neon,
+}
+
+impl CpuArg {
+    /// The CPU.
+    pub fn cpu(self) -> Cpu {
+        match self {
+            CpuArg::Baseline => Cpu::Baseline,
+            CpuArg::Native => Cpu::Native,
+            CpuArg::Sse2 => Cpu::Sse2,
+            CpuArg::Avx2 => Cpu::Avx2,
+            CpuArg::Avx512 => Cpu::Avx512,
+            CpuArg::Neon => Cpu::Neon,
+        }
+    }
 }
 
 /// `onefold explain`
@@ -286,6 +311,9 @@ pub struct Bench {
     /// What runs it.
     #[arg(long, value_enum, default_value = "cranelift")]
     pub backend: BackendArg,
+    /// The CPU that code is for; if not given, this machine's.
+    #[arg(long, value_enum)]
+    pub cpu: Option<CpuArg>,
     /// Measured calls of each.
     #[arg(long, default_value_t = 9, value_parser = clap::value_parser!(u32).range(1..))]
     pub reps: u32,

@@ -154,7 +154,7 @@ fn prepare(
 ) -> Result<Contender, Failure> {
     let fresh = || -> Result<onefold::Compiler, Failure> {
         let compiler = onefold::Compiler::new().backend(source::backend(args.backend)?).form(form);
-        Ok(compiler.threads(args.threads.into()))
+        Ok(source::on_cpu(compiler, args.cpu).threads(args.threads.into()))
     };
     let mut compile_times = vec![];
     for _ in 0..COMPILATIONS {

@@ -1,6 +1,6 @@
 //! `onefold inspect`: a stage as text.
 
-use crate::args::{BackendArg, Cpu, FormatArg, Inspect, StageArg};
+use crate::args::{BackendArg, FormatArg, Inspect, StageArg};
 use crate::failure::Failure;
 use crate::{emit, source};
 use onefold::inspect::{fold_json, stage, Format, Stage};
@@ -13,7 +13,8 @@ pub fn inspect(args: &Inspect) -> Result<(), Failure> {
     }
     let module = source::read(&args.source.file)?;
     let funcs = source::functions(&module, &args.source)?;
-    let compiler = source::compiler(args.backend, args.form)?.host_listings(args.cpu == Cpu::Native);
+    let compiler = source::compiler(args.backend, args.form)?;
+    let compiler = source::on_cpu(compiler, args.cpu);
     let unavailable = |what: &str| Failure::Usage(format!("{what} is not available in this version"));
     let which = args.stage.stage();
     let format = args.format.format().ok_or_else(|| unavailable("--format html"))?;

@@ -64,7 +64,7 @@ fn compile(args: &Run, module: &Module, func: &str) -> Result<Kernel, Failure> {
     if args.form == FormArg::All {
         return Err(Failure::Usage("--form all is for bench only".to_owned()));
     }
-    let mut compiler = source::compiler(args.backend, args.form)?;
+    let mut compiler = source::on_cpu(source::compiler(args.backend, args.form)?, args.cpu);
     if let Some(threads) = args.threads {
         compiler = compiler.threads(threads.into());
     }

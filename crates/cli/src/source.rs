@@ -1,6 +1,6 @@
 //! Files with functions in them.
 
-use crate::args::{BackendArg, FormArg, Source};
+use crate::args::{BackendArg, CpuArg, FormArg, Source};
 use crate::failure::Failure;
 use onefold::{Backend, Compiler, Form, Module};
 use std::path::Path;
@@ -66,6 +66,14 @@ fn no_llvm() -> Failure {
 /// A compiler for these options.
 pub fn compiler(backend_arg: BackendArg, form_arg: FormArg) -> Result<Compiler, Failure> {
     Ok(Compiler::new().backend(backend(backend_arg)?).form(form(form_arg)?))
+}
+
+/// For a CPU, if one is asked for.
+pub fn on_cpu(compiler: Compiler, cpu: Option<CpuArg>) -> Compiler {
+    match cpu {
+        Some(cpu) => compiler.cpu(cpu.cpu()),
+        None => compiler,
+    }
 }
 
 /// `NAME=VALUE`.

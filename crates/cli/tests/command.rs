@@ -198,6 +198,27 @@ fn sizes_that_do_not_fit() {
 }
 
 #[test]
+fn code_is_for_the_cpu_asked_for() {
+    let folder = Folder::new();
+    let file = folder.write("p.fold", SOFTMAX);
+    let size = ["--size", "b=2", "--size", "v=9"];
+    let run = |more: &[&str]| onefold(&[&["run", &file, "--random", "--verify"], &size[..], more].concat());
+    assert_eq!(run(&["--cpu", "native"]).status, 0);
+    for (cpu, word) in [("avx2", "--backend llvm"), ("baseline", "listings")] {
+        let outcome = run(&["--cpu", cpu]);
+        assert!(outcome.status == 1 && outcome.err.contains(word), "{}", outcome.err);
+    }
+    assert_eq!(run(&["--cpu", "pentium"]).status, 2);
+    let asm = |cpu: &str| onefold(&["inspect", &file, "--stage", "asm", "--backend", "llvm", "--cpu", cpu]);
+    if cfg!(feature = "llvm") {
+        assert!(asm("avx512").out.contains("zmm"));
+        assert!(asm("avx2").out.contains("ymm") && !asm("avx2").out.contains("zmm"));
+        assert!(asm("neon").out.contains(".4s"));
+        assert_eq!(run(&["--backend", "llvm"]).status, 0);
+    }
+}
+
+#[test]
 fn wrong_usage() {
     let folder = Folder::new();
     let file = folder.write("p.fold", SOFTMAX);

@@ -1,15 +1,14 @@
 //! From a module to kernels.
 
 use crate::array::{Array, ArrayError};
+use crate::cpu::{generator, Cpu};
 use crate::error::Error;
 use crate::kernel::{Compiled, Engine, Kernel};
 use crate::signature::Signature;
 use crate::work::Traffic;
-use onefold_cranelift::Cranelift;
 use onefold_ir::{Constant, Func, Module, Op};
-use onefold_loops::interp::InterpBackend;
 use onefold_loops::lower::{lower, Schedule};
-use onefold_loops::{Backend as CodeGenerator, Target};
+use onefold_loops::{Backend as CodeGenerator, BackendError, Target};
 use onefold_passes::fold::FoldProgram;
 use onefold_passes::saturate::Limits;
 use onefold_passes::{derive, Form, Options};
@@ -75,7 +74,7 @@ pub struct Compiler {
     options: Options,
     threads: Option<usize>,
     schedule: Option<Schedule>,
-    host_listings: bool,
+    cpu: Option<Cpu>,
     cache: Arc<Mutex<BTreeMap<String, Arc<Compiled>>>>,
 }
 
@@ -120,10 +119,11 @@ impl Compiler {
         self
     }
 
-    /// Whether [`crate::inspect`] shows code for this machine's CPU. Without it listings are for x86-64 with FMA everywhere.
+    /// The CPU that code is for. Without it kernels are for this machine's, and what [`crate::inspect`] shows is for
+    /// [`Cpu::Baseline`].
     #[must_use]
-    pub fn host_listings(mut self, host: bool) -> Compiler {
-        self.host_listings = host;
+    pub fn cpu(mut self, cpu: Cpu) -> Compiler {
+        self.cpu = Some(cpu);
         self
     }
 
@@ -159,23 +159,23 @@ impl Compiler {
         self.compile(&module, &name)
     }
 
-    /// The code generator of the backend; `None` for the interpreter of tensor IR, which has no use for one.
-    pub(crate) fn generator(&self) -> Result<Option<Box<dyn CodeGenerator>>, Error> {
-        Ok(match self.backend {
-            Backend::Cranelift => Some(Box::new(Cranelift::host()?)),
-            Backend::Llvm => Some(llvm(true)?),
-            Backend::Loops => Some(Box::new(InterpBackend)),
-            Backend::Interp => None,
-        })
+    /// The code generator whose code is run.
+    fn generator(&self) -> Result<Option<Box<dyn CodeGenerator>>, Error> {
+        match self.cpu.unwrap_or(Cpu::Native) {
+            Cpu::Baseline if self.backend != Backend::Interp => {
+                let why = "baseline code is for listings; this machine may lack what it needs".to_owned();
+                Err(BackendError::Unavailable { backend: self.backend.name(), why }.into())
+            }
+            cpu => generator(self.backend, cpu),
+        }
     }
 
-    /// The code generator for listings: of the backend if it has one, for this machine or for a fixed one.
+    /// The code generator for listings: of the backend if it has one, for a fixed CPU if none is asked for.
     pub(crate) fn listing_generator(&self, backend: Backend) -> Result<Box<dyn CodeGenerator>, Error> {
-        Ok(match (backend, self.host_listings) {
-            (Backend::Llvm, host) => llvm(host)?,
-            (_, true) => Box::new(Cranelift::host()?),
-            (_, false) => Box::new(Cranelift::reference()?),
-        })
+        let backend = if backend == Backend::Llvm { backend } else { Backend::Cranelift };
+        let generator = generator(backend, self.cpu.unwrap_or(Cpu::Baseline))?;
+        let none = || BackendError::Internal { backend: backend.name(), why: "no code generator".to_owned() };
+        Ok(generator.ok_or_else(none)?)
     }
 
     /// What runs kernels.
@@ -226,22 +226,9 @@ impl Compiler {
             }
         }
         let constants = onefold_ir::print(&constants);
-        format!("{:?} {:?} {:?}\n{constants}{canonical}", self.backend, self.options, self.schedule)
+        let Compiler { backend, cpu, options, schedule, .. } = self;
+        format!("{backend:?} {cpu:?} {options:?} {schedule:?}\n{constants}{canonical}")
     }
-}
-
-/// LLVM for this machine, or for a fixed one.
-#[cfg(feature = "llvm")]
-fn llvm(host: bool) -> Result<Box<dyn CodeGenerator>, Error> {
-    use onefold_llvm::Llvm;
-    Ok(Box::new(if host { Llvm::host()? } else { Llvm::reference() }))
-}
-
-/// This build has none.
-#[cfg(not(feature = "llvm"))]
-fn llvm(_host: bool) -> Result<Box<dyn CodeGenerator>, Error> {
-    let why = "onefold was built without the feature `llvm`".to_owned();
-    Err(onefold_loops::BackendError::Unavailable { backend: "llvm", why }.into())
 }
 
 /// Processors that this process may use.

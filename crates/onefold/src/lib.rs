@@ -125,6 +125,7 @@
 mod array;
 mod check;
 mod compiler;
+mod cpu;
 mod element;
 mod error;
 pub mod inspect;
@@ -137,6 +138,7 @@ mod work;
 
 pub use array::{Array, ArrayError};
 pub use compiler::{choose, Backend, Compiler};
+pub use cpu::Cpu;
 pub use element::Element;
 pub use error::{CallError, Error};
 pub use kernel::Kernel;
