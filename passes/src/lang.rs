@@ -45,6 +45,8 @@ pub struct Facts {
     pub constant: Option<Literal>,
     /// Bounds on the value if it is not NaN.
     pub interval: Interval,
+    /// Whether the value is a finite number whatever the inputs are.
+    pub finite: bool,
 }
 
 /// The e-class analysis.
@@ -139,7 +141,8 @@ pub fn facts_of(op: &NodeOp, args: &[&Facts]) -> Facts {
         Some(value) => Interval::point(value.as_f64()),
         None => interval,
     };
-    Facts { dtype, axes, constant, interval }
+    let finite = crate::finite::of(op, dtype, args, interval);
+    Facts { dtype, axes, constant, interval, finite }
 }
 
 /// Folding of float constants, for the operations whose result in f64, rounded once, is the operation's own.
@@ -219,6 +222,7 @@ impl Analysis<Node> for Analyse {
         a.axes = a.axes.intersect(b.axes);
         a.constant = a.constant.or(b.constant);
         a.interval = a.interval.intersect(b.interval);
+        a.finite |= b.finite;
         DidMerge(*a != before, *a != b)
     }
 

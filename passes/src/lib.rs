@@ -8,6 +8,7 @@ mod error;
 pub mod eval;
 pub mod explain;
 pub mod extract;
+mod finite;
 pub mod fold;
 mod insert;
 pub mod interp;

@@ -39,6 +39,8 @@ macro_rules! not_laws {
 }
 
 laws! {
+    positions_cancel: "%x: f32[j]", "%x + (tanh(f32(index(j))) - tanh(f32(index(j))))" => "%x + 0.0 * f32(index(j))";
+    zero_times_a_position: "%x: f32[j]", "exp(%x) * (f32(index(j)) * 0.0)" => "exp(%x) * (0.0 * tanh(f32(index(j))))";
     products_are_flat: "%a: f32[b], %c: f32[b], %d: f32[b]", "(%a * %c) * %d" => "%a * (%d * %c)";
     constants_fold: "%a: f32[b]", "2.0 * (%a * 3.0)" => "6.0 * %a";
     factor_leaves_a_sum: "%x: f32[b, j], %a: f32[b]", "sum[j](%x * %a)" => "%a * sum[j](%x)";
@@ -63,6 +65,9 @@ laws! {
 }
 
 not_laws! {
+    infinities_do_not_cancel: "%x: f32[j]", "%x - %x" => "0.0 * f32(index(j))";
+    zero_times_anything_is_not_zero: "%x: f32[j]", "%x * 0.0" => "0.0 * f32(index(j))";
+    exponentials_may_overflow: "%x: f32[j]", "exp(f32(index(j))) - exp(f32(index(j)))" => "0.0 * f32(index(j))";
     rows_differ: "%x: f32[i, j], %a: f32[j]", "sum[j](%x * %a)" => "%a * sum[j](%x)";
     log_needs_a_sign: "%x: f32[b], %y: f32[b]", "log(%x * %y)" => "log(%x) + log(%y)";
     maximum_of_decreasing: "%x: f32[b, j]", "max[j](-%x)" => "-max[j](%x)";

@@ -10,7 +10,7 @@ const MAX_OPERANDS: usize = 8;
 
 /// For kernels. Sums are not flattened here: `(x - m) - log d` and `x - (m + log d)` differ in the last digits of a large `m`,
 /// and the user's order is the accurate one.
-pub const KERNEL: &[Law] = &[FLATTEN_PRODUCT, UNITS, CANCEL_POSITIVE, MAGNITUDE];
+pub const KERNEL: &[Law] = &[FLATTEN_PRODUCT, UNITS, CANCEL_POSITIVE, CANCEL_FINITE, ANNIHILATE, MAGNITUDE];
 
 /// For corrections.
 pub const CORRECTION: &[Law] =
@@ -37,6 +37,27 @@ const CANCEL_POSITIVE: Law = Law {
     apply: |g, n, out| cancel(g, n, out, is_positive),
 };
 
+/// Legal in kernels only for finite x: of an infinity or a NaN the difference is NaN.
+const CANCEL_FINITE: Law = Law {
+    name: "cancel-finite",
+    states: "x - x = 0 if x is finite",
+    on: is_add,
+    apply: |g, n, out| cancel_sum(g, n, out, |g, x| g[x].data.finite),
+};
+
+/// As [`CANCEL_FINITE`]: zero times an infinity or a NaN is NaN.
+const ANNIHILATE: Law = Law {
+    name: "annihilate",
+    states: "0 * x = 0 if x is finite",
+    on: is_mul,
+    apply: |g, n, out| {
+        let is_zero = |id: Id| g[id].data.constant.is_some_and(|c| c.as_f64() == 0.0);
+        if n.args.iter().any(|a| is_zero(*a)) && n.args.iter().all(|a| g[*a].data.finite) {
+            out.push(g.add(Node::float(0.0, dtype_of(&n.op))));
+        }
+    },
+};
+
 const MAGNITUDE: Law = Law {
     name: "magnitude",
     states: "|x| = x if x >= 0, -x if x <= 0",
@@ -56,7 +77,8 @@ const MAGNITUDE: Law = Law {
 const CANCEL: Law =
     Law { name: "cancel", states: "x * (1 / x) = 1", on: is_mul, apply: |g, n, out| cancel(g, n, out, |_, _| true) };
 
-const CANCEL_SUM: Law = Law { name: "cancel-sum", states: "x - x = 0", on: is_add, apply: cancel_sum };
+const CANCEL_SUM: Law =
+    Law { name: "cancel-sum", states: "x - x = 0", on: is_add, apply: |g, n, out| cancel_sum(g, n, out, |_, _| true) };
 
 pub(super) const RECIP_PRODUCT: Law = Law {
     name: "reciprocal-of-product",
@@ -146,7 +168,7 @@ fn cancel(egraph: &mut Graph, node: &Node, out: &mut Vec<Id>, allowed: impl Fn(&
     }
 }
 
-fn cancel_sum(egraph: &mut Graph, node: &Node, out: &mut Vec<Id>) {
+fn cancel_sum(egraph: &mut Graph, node: &Node, out: &mut Vec<Id>, allowed: impl Fn(&Graph, Id) -> bool) {
     let dtype = dtype_of(&node.op);
     let Some(minus) = egraph.lookup(Node::float(-1.0, dtype)) else { return };
     for (i, arg) in node.args.iter().enumerate() {
@@ -156,6 +178,9 @@ fn cancel_sum(egraph: &mut Graph, node: &Node, out: &mut Vec<Id>) {
         let Some(k) = (0..node.args.len()).find(|k| *k != i && egraph.find(node.args[*k]) == negative) else {
             continue;
         };
+        if !allowed(egraph, *arg) {
+            continue;
+        }
         let rest = (0..node.args.len()).filter(|n| *n != i && *n != k).map(|n| node.args[n]).collect();
         out.push(sum(egraph, dtype, rest));
     }

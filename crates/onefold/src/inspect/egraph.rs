@@ -36,6 +36,9 @@ fn facts(source: &Graph, facts: &Facts) -> String {
         let _ = write!(text, " = {}", constant.as_f64());
     } else {
         let _ = write!(text, " in {}..{}", facts.interval.lo, facts.interval.hi);
+        if facts.finite && facts.dtype.is_float() {
+            text.push_str(", finite");
+        }
     }
     text
 }
