@@ -3,6 +3,7 @@
 //! Each backend's crate has two test programs, `lowering` and `math`, which hand its code generators to [`lowering_trials`] and [`math_trials`].
 
 pub mod check;
+pub mod elementwise;
 pub mod graph;
 pub mod lowering;
 pub mod math;
@@ -11,9 +12,10 @@ use check::Way;
 use libtest_mimic::Trial;
 use onefold_loops::Backend;
 
-/// The tests of [`lowering`] for one backend.
+/// The tests of [`lowering`] and [`elementwise`] for one backend.
 pub fn lowering_trials(kind: &str, ways: fn() -> Vec<Way>) -> Vec<Trial> {
-    trials(kind, true, lowering::TESTS, move |test| test(&ways()))
+    let all = [lowering::TESTS, elementwise::TESTS].concat();
+    trials(kind, true, &all, move |test| test(&ways()))
 }
 
 /// The tests of [`math`] for one backend; ignored, and counted so, where this machine cannot run its code.

@@ -118,11 +118,7 @@ impl Lowering<'_> {
         let there = self.entry(list, parent);
         let moves = self.precedes(there, entry);
         self.emit.copy(going, moves);
-        let (up, inner) = self.open();
-        self.put(list, hole, there);
-        self.emit.copy(hole, parent);
-        self.enter(inner);
-        self.emit.push_if(moves, up);
+        self.move_hole(list, hole, (there, parent), moves);
         self.enter(middle);
         self.emit.push_if(look, step);
         self.enter(outside);
@@ -157,17 +153,22 @@ impl Lowering<'_> {
         let child = self.emit.select(right_is_worse, right, left);
         let moves = self.precedes(entry, worse);
         self.emit.copy(going, moves);
-        let (down, inner) = self.open();
-        self.put(list, hole, worse);
-        self.emit.copy(hole, child);
-        self.enter(inner);
-        self.emit.push_if(moves, down);
+        self.move_hole(list, hole, (worse, child), moves);
         self.enter(middle);
         self.emit.push_if(look, step);
         self.enter(outside);
         self.emit.push_for(level, zero, levels, 1, false, level_loop);
         self.put(list, hole, entry);
         Ok(())
+    }
+
+    /// Where an entry is to move, it goes into the hole and leaves one at its place.
+    fn move_hole(&mut self, list: List, hole: Reg, (entry, place): (Entry, Reg), moves: Reg) {
+        let (block, outside) = self.open();
+        self.put(list, hole, entry);
+        self.emit.copy(hole, place);
+        self.enter(outside);
+        self.emit.push_if(moves, block);
     }
 
     /// Sort a heap: the worst entry to the end, again and again.

@@ -20,11 +20,9 @@ pub fn tidy(mut kernel: Kernel) -> Kernel {
 fn visit(body: &[Stmt], found: &mut dyn FnMut(Reg)) {
     for stmt in body {
         match stmt {
-            Stmt::Assign(dst, expr) => operands(expr, &mut |reg| {
-                if reg != *dst {
-                    found(reg);
-                }
-            }),
+            Stmt::Assign(dst, expr) => {
+                expr.operands().into_iter().filter(|reg| reg != dst).for_each(&mut *found);
+            }
             Stmt::Store { offset, value, tail, .. } => {
                 [Some(*offset), Some(*value), *tail].into_iter().flatten().for_each(&mut *found)
             }
@@ -43,23 +41,6 @@ fn visit(body: &[Stmt], found: &mut dyn FnMut(Reg)) {
             Stmt::Comment(_) => {}
         }
     }
-}
-
-fn operands(expr: &Expr, found: &mut dyn FnMut(Reg)) {
-    let regs: [Option<Reg>; 4] = match expr {
-        Expr::Const(..) | Expr::Iota(_) => [None; 4],
-        Expr::Copy(a)
-        | Expr::Unary(_, a)
-        | Expr::Convert(_, a)
-        | Expr::Bitcast(_, a)
-        | Expr::Splat(_, a)
-        | Expr::Extract(a, _)
-        | Expr::Reduce(_, a) => [Some(*a), None, None, None],
-        Expr::Binary(_, a, b) | Expr::Compare(_, a, b) => [Some(*a), Some(*b), None, None],
-        Expr::Fma(a, b, c) | Expr::Select(a, b, c) => [Some(*a), Some(*b), Some(*c), None],
-        Expr::Load { offset, stride, tail, .. } => [Some(*offset), *stride, tail.map(|t| t.0), tail.map(|t| t.1)],
-    };
-    regs.into_iter().flatten().for_each(found);
 }
 
 /// Remove assignments to registers that are not read, and loops and branches that are left empty.
