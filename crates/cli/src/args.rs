@@ -295,6 +295,9 @@ pub struct Bench {
     /// Which function.
     #[command(flatten)]
     pub source: Source,
+    /// An input: NAME=FILE.npy; the others are filled with numbers.
+    #[arg(long = "input", value_name = "NAME=FILE")]
+    pub inputs: Vec<String>,
     /// The length of a symbolic axis: NAME=N.
     #[arg(long = "size", value_name = "NAME=N")]
     pub sizes: Vec<String>,

@@ -96,12 +96,17 @@ pub fn bench(args: &Bench, quiet: bool) -> Result<(), Failure> {
     let files = chain_files(args)?;
     let chain = chain(args, &module, &text, &files)?;
     let mut pool = Pool::default();
+    let given: BTreeMap<&str, &str> =
+        args.inputs.iter().map(|option| source::pair("--input", option)).collect::<Result<_, _>>()?;
     let mut contenders = vec![];
     for form in args.form.forms() {
-        contenders.push(prepare(args, &own, *form, form.name(), &sizes, &mut pool)?);
+        contenders.push(prepare(args, &own, (*form, form.name()), (&given, &sizes), &mut pool)?);
     }
     if !chain.is_empty() {
-        contenders.push(prepare(args, &chain, onefold::Form::Fused, "chain", &sizes, &mut pool)?);
+        contenders.push(prepare(args, &chain, (onefold::Form::Fused, "chain"), (&given, &sizes), &mut pool)?);
+    }
+    if let Some((name, file)) = given.iter().find(|(name, _)| !pool.names.contains_key(**name)) {
+        return Err(Failure::Usage(format!("--input {name}={file}: there is no input {name}")));
     }
     let work = contenders[0].work;
     let kind = kind(&work);
@@ -147,9 +152,8 @@ fn kind(work: &Work) -> Kind {
 fn prepare(
     args: &Bench,
     parts: &[Part<'_>],
-    form: onefold::Form,
-    label: &'static str,
-    sizes: &Sizes,
+    (form, label): (onefold::Form, &'static str),
+    (given, sizes): (&BTreeMap<&str, &str>, &Sizes),
     pool: &mut Pool,
 ) -> Result<Contender, Failure> {
     let fresh = || -> Result<onefold::Compiler, Failure> {
@@ -170,6 +174,7 @@ fn prepare(
     let mut work = Work { bytes: 0, written: 0, flops: 0 };
     for part in parts {
         let kernel = compiler.compile(part.module, &part.func)?;
+        read_given(&kernel, given, pool)?;
         let inputs = places(&kernel, &steps, pool, sizes, args.seed)?;
         let shapes: Vec<Vec<usize>> = inputs.iter().map(|p| p.of(&steps, pool).shape().to_vec()).collect();
         if let Some(w) = kernel.work(&shapes)? {
@@ -187,6 +192,20 @@ fn prepare(
     let compile_ms = median(&mut compile_times);
     let func = parts.iter().map(|p| p.func.as_str()).collect::<Vec<_>>().join(",");
     Ok(Contender { func, form: label, steps, compile_ms, work, times: vec![] })
+}
+
+/// Put the arrays that files are given for in the pool.
+fn read_given(kernel: &Kernel, given: &BTreeMap<&str, &str>, pool: &mut Pool) -> Result<(), Failure> {
+    let of_kernel = |name: &str| kernel.signature().inputs.iter().any(|i| i.name == name);
+    let wanted: BTreeMap<&str, &str> =
+        given.iter().filter(|(n, _)| of_kernel(n) && !pool.names.contains_key(**n)).map(|(n, f)| (*n, *f)).collect();
+    for (input, array) in kernel.signature().inputs.iter().zip(fill::read(&wanted, kernel)?) {
+        if let Some(array) = array {
+            pool.names.insert(input.name.clone(), pool.arrays.len());
+            pool.arrays.push(array);
+        }
+    }
+    Ok(())
 }
 
 /// Where each input comes from: an earlier result of the same name, an array of that name, the next unnamed result of the

@@ -354,6 +354,11 @@ fn benchmarks_report_json() {
     }
     assert_eq!(lines[0]["bytes"], 3 * 16_000);
     fails(2, &["--size v=N"], &["bench", &file, "--size", "b=4"]);
+    let x = folder.write("x.npy", npy(&[2, 3], &[1.0; 6]));
+    let out = succeeds(&["bench", &file, "--input", &format!("x={x}"), "--reps", "1", "--json"]);
+    let line: serde_json::Value = serde_json::from_str(&out).expect("JSON");
+    assert_eq!(line["bytes"], 3 * 24);
+    fails(2, &["no input y"], &["bench", &file, "--input", &format!("x={x}"), "--input", &format!("y={x}")]);
 }
 
 #[test]
