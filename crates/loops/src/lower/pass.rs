@@ -7,7 +7,7 @@ use super::plan::Plan;
 use super::scope::Seen;
 use super::state::{reduction, TileResults};
 use super::{LowerError, Lowering};
-use crate::{BinOp, Reg};
+use crate::{BinOp, Cmp, Reg};
 use onefold_ir::AxisId;
 use onefold_passes::fold::{AnchorId, Carry, Item, Pass, StateId, StateOp};
 use std::rc::Rc;
@@ -22,6 +22,17 @@ pub struct Tile {
     pub hi: Reg,
     /// The most elements that a tile has.
     pub len: u64,
+    /// Whether elements were seen before; `None` if that is not known from this axis alone.
+    pub before: Option<Before>,
+}
+
+/// What came before a tile.
+#[derive(Clone, Copy, Debug)]
+pub enum Before {
+    /// Nothing: it is the only tile.
+    Nothing,
+    /// Other tiles, where that register is true.
+    Some(Reg),
 }
 
 /// A pass being lowered.
@@ -111,7 +122,8 @@ impl Lowering<'_> {
             }
             let scope = self.scope(None);
             let outside = self.enter(scope);
-            self.tile(pass, Tile { axis, lo: zero, hi: size, len: n }, running)?;
+            let before = (pass.axes.len() == 1).then_some(Before::Nothing);
+            self.tile(pass, Tile { axis, lo: zero, hi: size, len: n, before }, running)?;
             self.enter(outside);
             return Ok(());
         }
@@ -123,7 +135,10 @@ impl Lowering<'_> {
         let step = self.emit.int(i64::from(len));
         let end = self.emit.add(var, step);
         let hi = self.emit.bin(BinOp::Min, end, size);
-        self.tile(pass, Tile { axis, lo: var, hi, len: u64::from(len) }, running)?;
+        let first = self.emit.int(0);
+        let before = self.emit.cmp(Cmp::Gt, var, first);
+        let before = (pass.axes.len() == 1).then_some(Before::Some(before));
+        self.tile(pass, Tile { axis, lo: var, hi, len: u64::from(len), before }, running)?;
         self.enter(outside);
         self.emit.push_for(var, zero, size, u64::from(len), false, block);
         Ok(())

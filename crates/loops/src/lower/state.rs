@@ -2,7 +2,7 @@
 
 use super::affine::{self, Access};
 use super::number::reg_elem;
-use super::pass::{Running, Tile};
+use super::pass::{Before, Running, Tile};
 use super::place::{Place, StatePlace};
 use super::plan::{Segment, Work};
 use super::reduce::{combine, identity, Accum};
@@ -10,7 +10,7 @@ use super::vector::{Nth, Width};
 use super::{carry, LowerError, Lowering};
 use crate::{Elem, Expr, Reg, Ty};
 use onefold_ir::{DType, ReduceOp};
-use onefold_passes::fold::{Pass, StateId, StateOp};
+use onefold_passes::fold::{Carry, Pass, StateId, StateOp};
 use onefold_passes::term::{ArrayId, TermId, TermOp};
 
 /// The reduction that a state is, or that finds candidates for it.
@@ -86,10 +86,11 @@ impl Lowering<'_> {
         for (width, works) in self.by_width(&segment.works, tile) {
             self.tile_loop(&works, width, tile, results)?;
         }
+        let moved = self.carry_singles(states, tile, running)?;
         for id in states {
             let state = &self.program.states[id.0 as usize];
             match running.place(*id)? {
-                StatePlace::Scalar(reg) => self.merge(*id, *reg, tile, results, running)?,
+                StatePlace::Scalar(reg) => self.merge(*id, *reg, tile, results, (moved, running))?,
                 StatePlace::Best { value, at } => {
                     let greatest = results.get(ReduceOp::Max, state.body)?;
                     self.take_best(*id, (*value, *at), greatest, tile, running)?;
@@ -245,20 +246,60 @@ impl Lowering<'_> {
         terms.reachable(&bodies).into_iter().filter(is_stream).map(|id| (id, copies(id))).collect()
     }
 
-    /// Carry a single-valued state and add the tile's result.
+    /// Carry the states of a segment all at once where they are single values, behind one branch: the first tile finds them at
+    /// their identities, which stay what they are. Returns whether that was done.
+    fn carry_singles(&mut self, states: &[StateId], tile: Tile, running: &Running) -> Result<bool, LowerError> {
+        let Some(before) = tile.before else { return Ok(false) };
+        let moving: Vec<StateId> =
+            states.iter().copied().filter(|s| self.program.states[s.0 as usize].carry != Carry::Keep).collect();
+        let mut regs = vec![];
+        for id in &moving {
+            match running.place(*id)? {
+                StatePlace::Scalar(reg) => regs.push(*reg),
+                _ => return Ok(false),
+            }
+        }
+        let Before::Some(any) = before else { return Ok(true) };
+        if moving.is_empty() {
+            return Ok(true);
+        }
+        let block = self.emit.block();
+        let scope = self.scope(Some(block));
+        let outside = self.enter(scope);
+        // What depends on the anchors belongs behind the branch, too.
+        let anchors = running.anchors.iter().map(|a| (a.id, a.regs())).collect();
+        self.here().anchors = anchors;
+        let mut moved = vec![];
+        for (id, reg) in moving.iter().zip(&regs) {
+            let step = self.coefficients(*id, true, running)?;
+            moved.push(self.moved(*reg, &step, &|s| carry::old_scalar(running, s, *id))?);
+        }
+        for (reg, value) in regs.iter().zip(moved) {
+            self.emit.copy(*reg, value);
+        }
+        self.enter(outside);
+        self.emit.push_if(any, block);
+        Ok(true)
+    }
+
+    /// Carry a single-valued state, unless that was done, and add the tile's result.
     fn merge(
         &mut self,
         id: StateId,
         reg: Reg,
         tile: Tile,
         results: &TileResults,
-        running: &Running,
+        (is_moved, running): (bool, &Running),
     ) -> Result<(), LowerError> {
         let state = &self.program.states[id.0 as usize];
         let op = reduction(state.op);
         let ty = self.emit.ty(reg);
-        let step = self.coefficients(id, true, running)?;
-        let old = self.moved(reg, &step, &|s| carry::old_scalar(running, s, id))?;
+        let old = if is_moved {
+            reg
+        } else {
+            let step = self.coefficients(id, true, running)?;
+            self.moved(reg, &step, &|s| carry::old_scalar(running, s, id))?
+        };
         let new = if self.is_repeated(op, state.body, state.dtype, tile) {
             // The same element again and again.
             let value = self.value(state.body)?;
