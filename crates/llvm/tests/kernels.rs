@@ -4,7 +4,8 @@ mod kernels {
     pub mod agree;
 }
 
-use kernels::agree::{agree, bytes, Compiled, Data};
+use kernels::agree::{agree, Compiled};
+use onefold_backend_tests::bits::{bytes, Data};
 use onefold_loops::Elem;
 
 const NUMBERS: [Elem; 6] = [Elem::F32, Elem::F64, Elem::I8, Elem::U8, Elem::I32, Elem::I64];
