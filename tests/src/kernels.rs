@@ -43,6 +43,8 @@ pub struct Recipe {
     pub steps: Vec<Step>,
     /// Whether it may be called for a part of its iterations.
     pub is_split: bool,
+    /// Which types most of its steps are on: of few, so that results become operands.
+    pub palette: [u8; 3],
 }
 
 /// A kernel and what it is called with.
@@ -93,8 +95,9 @@ fn step() -> impl Strategy<Value = Step> {
 pub fn cases(register_bytes: u32) -> impl Strategy<Value = Case> {
     let steps = prop::collection::vec(step(), 1..14);
     let sizes = [0..20i64, 0..20i64];
-    (steps, any::<bool>(), sizes, any::<u64>()).prop_map(move |(steps, is_split, sizes, seed)| {
-        let kernel = build::kernel(&Recipe { steps, is_split }, register_bytes);
+    let shape = (any::<bool>(), any::<[u8; 3]>());
+    (steps, shape, sizes, any::<u64>()).prop_map(move |(steps, (is_split, palette), sizes, seed)| {
+        let kernel = build::kernel(&Recipe { steps, is_split, palette }, register_bytes);
         let part = if is_split { (sizes[0] / 4, sizes[0] - sizes[0] / 3) } else { (0, 0) };
         Case { kernel, sizes, part, seed }
     })

@@ -201,7 +201,7 @@ pub enum Stmt {
 /// A right-hand side. Operands are registers; vector operations are lane by lane.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Expr {
-    /// A constant in every lane. Floats by value (rounded to the element), integers and bools as `Int`.
+    /// A constant in every lane. Floats by value (rounded to the element), integers and bools as `Int`, by their low bits.
     Const(Ty, Number),
     /// A copy.
     Copy(Reg),

@@ -21,6 +21,8 @@ pub(super) struct Builder {
     pub kernel: Kernel,
     /// Every type that fits a register.
     pub types: Vec<Ty>,
+    /// The types that most steps are on.
+    pub palette: Vec<Ty>,
     /// Registers that may be read, and whether they may be assigned.
     scope: Vec<(Reg, bool)>,
     /// Variables of loops that are over.
@@ -40,7 +42,14 @@ pub(super) fn kernel(recipe: &Recipe, register_bytes: u32) -> Kernel {
     }
     let kernel =
         Kernel { name: "random".into(), sizes: vec![], buffers: vec![], regs: vec![], split: None, body: vec![] };
-    let mut b = Builder { kernel, types, scope: vec![], spare: vec![], blocks: vec![vec![]], depth: 0 };
+    let chosen: Vec<Ty> = recipe.palette.iter().map(|n| types[usize::from(*n) % types.len()]).collect();
+    let mut palette = vec![I64];
+    for ty in &chosen {
+        palette.extend([*ty, Ty::scalar(ty.elem), ty.with(Elem::Bool)]);
+        // What they convert to in as many lanes.
+        palette.extend(chosen.iter().map(|other| ty.with(other.elem)).filter(|ty| types.contains(ty)));
+    }
+    let mut b = Builder { kernel, types, palette, scope: vec![], spare: vec![], blocks: vec![vec![]], depth: 0 };
     for name in ["n", "m"] {
         let reg = b.reg(I64, name);
         b.kernel.sizes.push(SizeParam { name: name.into(), reg });

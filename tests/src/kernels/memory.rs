@@ -79,7 +79,12 @@ impl Builder {
                 return Access { offset, tail: None };
             }
             let beyond = self.int(beyond);
-            return Access { offset: self.binary(BinOp::Add, offset, beyond), tail: None };
+            let sum = self.binary(BinOp::Add, offset, beyond);
+            if g.picks[0] & 64 != 0 {
+                // The sum is that of before.
+                self.push(Stmt::Assign(offset, Expr::Copy(wish)));
+            }
+            return Access { offset: sum, tail: None };
         }
         // Lanes that there are from the offset on: `len - offset` for a stride of 1, and so on.
         let zero = self.int(0);

@@ -27,14 +27,8 @@ fn number(elem: Elem, pick: u8) -> Number {
     } else if elem.is_float() && pick % 3 != 0 {
         Number::Float(one(&FLOATS, pick / 3))
     } else {
-        let value = one(&INTEGERS, pick / 3);
-        // As the element holds it; any 64 bits are a number of `i64` and, rounded, of floats.
-        Number::Int(match elem {
-            Elem::I8 => i64::from(value as i8),
-            Elem::U8 => i64::from(value as u8),
-            Elem::I32 => i64::from(value as i32),
-            _ => value,
-        })
+        // Of a narrower element the low bits count.
+        Number::Int(one(&INTEGERS, pick / 3))
     }
 }
 
@@ -63,10 +57,14 @@ impl Builder {
         }
     }
 
-    /// A type that has an element.
+    /// A type that fits, most often one of the palette's.
     fn ty_of(&self, g: &Genes, fits: impl Fn(Ty) -> bool) -> Ty {
-        let fitting: Vec<Ty> = self.types.iter().copied().filter(|ty| fits(*ty)).collect();
-        fitting[usize::from(g.ty) % fitting.len()]
+        let choices = |types: &[Ty]| types.iter().copied().filter(|ty| fits(*ty)).collect::<Vec<Ty>>();
+        let mut fitting = choices(&self.palette);
+        if g.ty % 4 == 0 || fitting.is_empty() {
+            fitting = choices(&self.types);
+        }
+        fitting[usize::from(g.ty / 4) % fitting.len()]
     }
 
     /// One step.
