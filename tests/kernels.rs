@@ -40,7 +40,7 @@ fn every(count: u32, register_bytes: u32, test: impl Fn(&Case) -> Result<(), Str
 #[test]
 fn cranelift_agrees_with_the_interpreter() {
     let backend = Cranelift::host().expect("a backend");
-    every(600, CRANELIFT, |case| case.check(&backend));
+    every(1200, CRANELIFT, |case| case.check(&backend));
 }
 
 /// At every level that this CPU has, in registers of any width: those that are wider than the CPU's are taken apart.

@@ -44,7 +44,7 @@ pub struct Recipe {
     /// Whether it may be called for a part of its iterations.
     pub is_split: bool,
     /// Which types most of its steps are on: of few, so that results become operands.
-    pub palette: [u8; 3],
+    pub palette: [u8; 2],
 }
 
 /// A kernel and what it is called with.
@@ -93,9 +93,9 @@ fn step() -> impl Strategy<Value = Step> {
 
 /// Kernels whose registers have at most so many bytes (as elements have them in memory), with sizes and data.
 pub fn cases(register_bytes: u32) -> impl Strategy<Value = Case> {
-    let steps = prop::collection::vec(step(), 1..14);
+    let steps = prop::collection::vec(step(), 1..20);
     let sizes = [0..20i64, 0..20i64];
-    let shape = (any::<bool>(), any::<[u8; 3]>());
+    let shape = (any::<bool>(), any::<[u8; 2]>());
     (steps, shape, sizes, any::<u64>()).prop_map(move |(steps, (is_split, palette), sizes, seed)| {
         let kernel = build::kernel(&Recipe { steps, is_split, palette }, register_bytes);
         let part = if is_split { (sizes[0] / 4, sizes[0] - sizes[0] / 3) } else { (0, 0) };

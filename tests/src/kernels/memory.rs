@@ -67,7 +67,7 @@ impl Builder {
         let wish = self.simple(I64, g.picks[0]);
         let len = self.len(&count);
         let reach = i64::from(lanes - 1) * stride;
-        let is_whole = g.picks[1] % 2 == 0 && least(&count) > reach.abs();
+        let is_whole = g.picks[1] % 4 != 0 && least(&count) > reach.abs();
         if is_whole {
             // A constant behind the rest: backends put it into the address.
             let beyond = i64::from(g.picks[1] / 8) % (least(&count) - reach.abs());
@@ -165,7 +165,17 @@ impl Builder {
             Some(_) if g.picks[2] % 2 == 1 => BufId(found[usize::from(g.picks[2] / 2) % found.len()] as u32),
             _ => self.own(ty, g.picks[2]),
         };
+        let again = g.picks[3] & 2 != 0;
+        if again {
+            let before = self.load_from(buf, ty, g);
+            self.visible(ty, before, 1);
+        }
         self.store(buf, value, g);
+        if again {
+            // What is computed from it must wait for the store, and the store for what was loaded before.
+            let after = self.load_from(buf, ty, g);
+            self.visible(ty, after, 1);
+        }
     }
 
     /// New memory, with something in it before all else.
