@@ -49,7 +49,7 @@ fn cranelift_agrees_with_the_interpreter() {
 fn llvm_agrees_with_the_interpreter() {
     use onefold_llvm::{Level, Llvm};
     let levels: Vec<Llvm> = Level::ALL.into_iter().filter(|l| l.is_available()).map(Llvm::with_level).collect();
-    every(150, WIDEST, |case| levels.iter().try_for_each(|backend| case.check(backend)));
+    every(100, WIDEST, |case| levels.iter().try_for_each(|backend| case.check(backend)));
 }
 
 #[test]

@@ -106,7 +106,7 @@ impl Builder {
     pub fn visible(&mut self, ty: Ty, expr: Expr, choice: u8) -> Reg {
         let fits = |(reg, free): &&(Reg, bool)| *free && self.kernel.ty(*reg) == ty;
         let old: Vec<Reg> = self.scope.iter().filter(fits).map(|(reg, _)| *reg).collect();
-        if choice % 2 == 0 && !old.is_empty() {
+        if choice.is_multiple_of(2) && !old.is_empty() {
             let reg = old[usize::from(choice / 2) % old.len()];
             self.push(Stmt::Assign(reg, expr));
             return reg;

@@ -28,7 +28,7 @@ impl Builder {
     /// A conversion from a type to another one.
     pub fn conversion(&mut self, from: Ty, g: &Genes) -> Option<(Ty, Expr)> {
         let palette: Vec<Elem> = self.palette.iter().filter(|ty| ty.lanes == from.lanes).map(|ty| ty.elem).collect();
-        let elem = if g.ty % 3 == 0 || palette.is_empty() { &ELEMS[..] } else { &palette };
+        let elem = if g.ty.is_multiple_of(3) || palette.is_empty() { &ELEMS[..] } else { &palette };
         let to = from.with(one(elem, g.picks[1]));
         if !self.fits(to) {
             return None;

@@ -67,7 +67,7 @@ impl Builder {
         let wish = self.simple(I64, g.picks[0]);
         let len = self.len(&count);
         let reach = i64::from(lanes - 1) * stride;
-        let is_whole = g.picks[1] % 4 != 0 && least(&count) > reach.abs();
+        let is_whole = !g.picks[1].is_multiple_of(4) && least(&count) > reach.abs();
         if is_whole {
             // A constant behind the rest: backends put it into the address.
             let beyond = i64::from(g.picks[1] / 8) % (least(&count) - reach.abs());
@@ -181,7 +181,7 @@ impl Builder {
     /// New memory, with something in it before all else.
     fn own(&mut self, ty: Ty, pick: u8) -> BufId {
         let name = format!("own{}", self.kernel.buffers.len());
-        let is_stack = pick % 4 == 0;
+        let is_stack = pick.is_multiple_of(4);
         let len = if is_stack { Count::Const(u64::from(ty.lanes) + 3) } else { length(pick / 2, ty.lanes) };
         let kind = if is_stack { BufferKind::Stack } else { BufferKind::Scratch };
         let buf = self.buffer(name, ty.elem, kind, len.clone());
@@ -201,7 +201,7 @@ impl Builder {
 
     fn store(&mut self, buf: BufId, value: Reg, g: &Genes) {
         let Access { offset, tail } = self.access(buf, self.kernel.ty(value).lanes, 1, g);
-        self.push(Stmt::Store { buf, offset, value, tail, stream: g.picks[3] % 4 == 0 });
+        self.push(Stmt::Store { buf, offset, value, tail, stream: g.picks[3].is_multiple_of(4) });
     }
 
     /// Write a value to an output.

@@ -24,7 +24,7 @@ pub(super) fn is_half(elem: Elem) -> bool {
 fn number(elem: Elem, pick: u8) -> Number {
     if elem == Elem::Bool {
         Number::Int(i64::from(pick & 1))
-    } else if elem.is_float() && pick % 3 != 0 {
+    } else if elem.is_float() && !pick.is_multiple_of(3) {
         Number::Float(one(&FLOATS, pick / 3))
     } else {
         // Of a narrower element the low bits count.
@@ -36,14 +36,14 @@ impl Builder {
     /// A register of a type, or a constant.
     pub fn simple(&mut self, ty: Ty, pick: u8) -> Reg {
         match self.find(ty, pick / 4) {
-            Some(reg) if pick % 4 != 0 => reg,
+            Some(reg) if !pick.is_multiple_of(4) => reg,
             _ => self.hidden(ty, "k", Expr::Const(ty, number(ty.elem, pick / 4))),
         }
     }
 
     /// A register of a type; one is loaded if there is none, and sometimes if there is.
     pub fn operand(&mut self, ty: Ty, pick: u8, g: &Genes) -> Reg {
-        if pick % 8 == 0 {
+        if pick.is_multiple_of(8) {
             return self.simple(ty, pick / 8 * 4);
         }
         match self.find(ty, pick / 8) {
@@ -61,7 +61,7 @@ impl Builder {
     fn ty_of(&self, g: &Genes, fits: impl Fn(Ty) -> bool) -> Ty {
         let choices = |types: &[Ty]| types.iter().copied().filter(|ty| fits(*ty)).collect::<Vec<Ty>>();
         let mut fitting = choices(&self.palette);
-        if g.ty % 4 == 0 || fitting.is_empty() {
+        if g.ty.is_multiple_of(4) || fitting.is_empty() {
             fitting = choices(&self.types);
         }
         fitting[usize::from(g.ty / 4) % fitting.len()]
@@ -100,7 +100,7 @@ impl Builder {
         let (lowest, most) = (self.int(-4), self.int(most));
         let lo = self.binary(BinOp::Min, lo, most);
         let lo = self.binary(BinOp::Max, lo, lowest);
-        let once = g.picks[2] % 8 == 0;
+        let once = g.picks[2].is_multiple_of(8);
         let hi = if once {
             let one = self.int(1);
             self.binary(BinOp::Add, lo, one)
@@ -151,12 +151,12 @@ impl Builder {
             26 => (numbers, Expr::Iota(numbers)),
             27 => (any, Expr::Const(any, number(any.elem, a))),
             28 | 29 => self.reduction(g),
-            30 if b % 4 == 0 => return self.fail(g),
+            30 if b.is_multiple_of(4) => return self.fail(g),
             30 => (any, Expr::Copy(self.operand(any, a, g))),
             _ => return self.remark(g),
         };
         let result = self.visible(ty, expr, d);
-        if c % 4 == 0 {
+        if c.is_multiple_of(4) {
             self.output(result, g);
         }
     }
@@ -195,7 +195,7 @@ impl Builder {
             Shl | Shr | Ushr => {
                 let most = i64::from(ty.elem.bytes()) * 8 - 1;
                 // Lowering shifts by constants, which backends know.
-                y = if g.picks[3] % 2 == 0 {
+                y = if g.picks[3].is_multiple_of(2) {
                     self.same(ty, i64::from(g.picks[1]) & most)
                 } else {
                     let most = self.same(ty, most);
@@ -226,7 +226,7 @@ impl Builder {
 
     /// What computes nothing.
     fn remark(&mut self, g: &Genes) {
-        if g.picks[0] % 2 == 0 || self.kernel.buffers.is_empty() {
+        if g.picks[0].is_multiple_of(2) || self.kernel.buffers.is_empty() {
             return self.push(Stmt::Comment(format!("remark {}", g.picks[1])));
         }
         let buf = onefold_loops::BufId(u32::from(g.picks[1]) % self.kernel.buffers.len() as u32);
