@@ -66,7 +66,7 @@ fn float(elem: Elem, v: f64) -> u64 {
 fn special(elem: Elem) -> Vec<u64> {
     // Halfway between two numbers of `bf16`, of `f16`.
     let halfway = [1.00390625, 1.01171875, 1.00048828125, 1.00146484375];
-    let floats = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, 1e-7, 65504.0, 65519.9, 65520.0, 1e-40, 8388607.5];
+    let floats = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, 1e-7, 65504.0, 65519.9, 65520.0, 1e-40, 1e-310, 8388607.5];
     let wide = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -2147483648.0, 3.4e38, -3.4e38, 1e300, 4503599627370495.5];
     // NaN that would be infinite if its lower bits were cut off.
     let nan = match elem {
