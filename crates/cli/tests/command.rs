@@ -1,137 +1,14 @@
 //! The command from outside: exit statuses, messages, files.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
-use tempfile::TempDir;
+mod support;
 
-/// A folder with files for one test.
-struct Folder(TempDir);
-
-impl Folder {
-    fn new() -> Folder {
-        Folder(TempDir::new().expect("folder"))
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    fn write(&self, name: &str, bytes: impl AsRef<[u8]>) -> String {
-        std::fs::write(self.path(name), bytes).expect("file");
-        self.path(name).display().to_string()
-    }
-
-    /// Names of all files.
-    fn names(&self) -> Vec<String> {
-        let entries = std::fs::read_dir(self.0.path()).expect("folder").flatten();
-        let mut names: Vec<String> = entries.map(|e| e.file_name().to_string_lossy().into_owned()).collect();
-        names.sort();
-        names
-    }
-}
-
-struct Outcome {
-    status: i32,
-    out: String,
-    err: String,
-}
-
-fn onefold(args: &[&str]) -> Outcome {
-    let Output { status, stdout, stderr } =
-        Command::new(env!("CARGO_BIN_EXE_onefold")).args(args).env("NO_COLOR", "1").output().expect("command");
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
-    let outcome = Outcome { status: status.code().expect("no signal"), out: text(stdout), err: text(stderr) };
-    assert!(!outcome.err.contains("panicked"), "{}", outcome.err);
-    outcome
-}
-
-/// The command must fail with that status and say these words, and print nothing else.
-#[track_caller]
-fn fails(status: i32, words: &[&str], args: &[&str]) {
-    let outcome = onefold(args);
-    assert_eq!(outcome.status, status, "{}", outcome.err);
-    for word in words {
-        assert!(outcome.err.contains(word), "`{word}` is missing in:\n{}", outcome.err);
-    }
-    assert_eq!(outcome.out, "");
-}
-
-#[track_caller]
-fn succeeds(args: &[&str]) -> String {
-    let outcome = onefold(args);
-    assert_eq!((outcome.status, outcome.err.as_str()), (0, ""), "{}", outcome.out);
-    outcome.out
-}
-
-/// An f32 file of that shape.
-fn npy(shape: &[usize], values: &[f32]) -> Vec<u8> {
-    let sizes: String = shape.iter().map(|n| format!("{n},")).collect();
-    let mut header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({sizes}), }}");
-    while (header.len() + 11) % 64 != 0 {
-        header.push(' ');
-    }
-    header.push('\n');
-    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
-    bytes.extend((header.len() as u16).to_le_bytes());
-    bytes.extend(header.as_bytes());
-    bytes.extend(values.iter().flat_map(|v| v.to_le_bytes()));
-    bytes
-}
-
-const SOFTMAX: &str = "func @p(%x: f32[b, v]) -> f32[b, v] {\n  %p = softmax[v](%x)\n  return %p\n}\n";
-const TOPK: &str =
-    "func @best(%x: f32[v]) -> (f32[k=5], i64[k=5]) {\n  %top, %at = topk[v -> k](%x)\n  return %top, %at\n}\n";
+use std::path::Path;
+use support::{fails, npy, onefold, succeeds, Folder, SOFTMAX, TOPK};
 
 #[test]
 fn check_says_nothing_if_all_is_well() {
     let folder = Folder::new();
     assert_eq!(succeeds(&["check", &folder.write("p.fold", SOFTMAX)]), "");
-}
-
-#[test]
-fn errors_of_a_text_have_places() {
-    let folder = Folder::new();
-    let unknown = folder.write("a.fold", "func @f(%x: f32[b, v]) -> f32[b] {\n  return sum[w](%x)\n}\n");
-    fails(1, &["a.fold:2:14", "w"], &["check", &unknown]);
-    let dtype = folder.write("b.fold", "func @f(%x: f32[b], %y: i32[b]) -> f32[b] {\n  return %x + %y\n}\n");
-    fails(1, &["b.fold:2:", "i32"], &["run", &dtype, "--random", "--size", "b=3"]);
-    let name = folder.write("c.fold", "func @f(%scores: f32[b]) -> f32[b] {\n  return %scoers\n}\n");
-    fails(1, &["c.fold:2:", "scores"], &["check", &name]);
-    let heads =
-        folder.write("d.fold", "func @f(%q: f32[h=7, e]) -> f32[g=2, r, e] {\n  return split[h -> (g=2, r)](%q)\n}\n");
-    fails(1, &["d.fold:2:", "7"], &["check", &heads]);
-}
-
-#[test]
-fn nonsense_is_an_error() {
-    let folder = Folder::new();
-    let mut state = 1u32;
-    let mut noise = |range: u32| {
-        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        (state >> 8) % range
-    };
-    let text: String = (0..1 << 20).map(|_| char::from(b' ' + noise(95) as u8)).collect();
-    fails(1, &["noise.fold:1:"], &["check", &folder.write("noise.fold", text)]);
-    let bytes: Vec<u8> = (0..1 << 20).map(|_| noise(256) as u8).collect();
-    fails(1, &["bytes.fold", "UTF-8"], &["check", &folder.write("bytes.fold", bytes)]);
-    fails(1, &["empty.fold"], &["run", &folder.write("empty.fold", ""), "--random"]);
-    fails(1, &["missing.fold"], &["check", &folder.path("missing.fold").display().to_string()]);
-    fails(1, &[], &["check", &folder.0.path().display().to_string()]);
-}
-
-#[test]
-fn deep_nesting_is_an_error() {
-    let folder = Folder::new();
-    for (name, open, close) in
-        [("paren", "(", ")"), ("minus", "-", ""), ("call", "exp(", ")"), ("select", "select(true, ", ", 1)")]
-    {
-        let (open, close) = (open.repeat(10_000), close.repeat(10_000));
-        let text = format!("func @f(%x: f32[b]) -> f32[b] {{\n  return {open}%x{close}\n}}\n");
-        let outcome = onefold(&["check", &folder.write(&format!("{name}.fold"), text)]);
-        assert_eq!(outcome.status, 1, "{name}: {}", outcome.err);
-    }
-    let open = "(".repeat(10_000);
-    fails(1, &["open.fold"], &["check", &folder.write("open.fold", open)]);
 }
 
 #[test]
@@ -142,59 +19,6 @@ fn long_chains_compile_or_say_why_not() {
     let file = folder.write("chain.fold", text);
     let out = succeeds(&["run", &file, "--random", "--size", "b=3", "--verify"]);
     assert!(out.contains("largest error"), "{out}");
-}
-
-#[test]
-fn arrays_that_cannot_be_read_are_named() {
-    let folder = Folder::new();
-    let file = folder.write("p.fold", SOFTMAX);
-    let whole = npy(&[2, 3], &[1.0; 6]);
-    let run = |name: &str, bytes: &[u8]| {
-        let input = format!("x={}", folder.write(name, bytes));
-        let out = format!("p={}", folder.path("out.npy").display());
-        onefold(&["run", &file, "--input", &input, "--out", &out])
-    };
-    for (name, bytes, word) in [
-        ("zero.npy", &b""[..], "empty"),
-        ("text.npy", b"hello world, this is no array", "not a .npy file"),
-        ("short.npy", &whole[..whole.len() - 1], "truncated"),
-        ("header.npy", &whole[..20], "truncated"),
-        ("magic.npy", &whole[..7], "not a .npy file"),
-        ("long.npy", &[&whole[..], &[0]].concat(), "follow after the last element"),
-    ] {
-        let outcome = run(name, bytes);
-        assert_eq!(outcome.status, 1, "{}", outcome.err);
-        assert!(outcome.err.contains(name) && outcome.err.contains(word), "{}", outcome.err);
-    }
-    let overflow = run("overflow.npy", &npy(&[usize::MAX / 2, 8], &[]));
-    assert!(overflow.status == 1 && overflow.err.contains("overflow"), "{}", overflow.err);
-    assert!(!folder.path("out.npy").exists(), "nothing is written after an error");
-    let missing = format!("x={}", folder.path("none.npy").display());
-    fails(1, &["none.npy"], &["run", &file, "--input", &missing]);
-}
-
-#[test]
-fn sizes_that_do_not_fit() {
-    let folder = Folder::new();
-    let text = "func @f(%x: f32[b, j], %y: f32[j]) -> f32[b] {\n  return sum[j](%x * %y)\n}\n";
-    let file = folder.write("f.fold", text);
-    let x = format!("x={}", folder.write("x.npy", npy(&[2, 3], &[0.0; 6])));
-    let y = format!("y={}", folder.write("y.npy", npy(&[4], &[0.0; 4])));
-    fails(1, &["`j`", "3 in input `x`", "4 in input `y`"], &["run", &file, "--input", &x, "--input", &y]);
-    let flat = format!("x={}", folder.write("flat.npy", npy(&[6], &[0.0; 6])));
-    fails(1, &["`x`", "2 dimensions", "has 1"], &["run", &file, "--input", &flat, "--input", &y]);
-    let best = folder.write("best.fold", TOPK);
-    fails(1, &["topk", "5", "3"], &["run", &best, "--random", "--size", "v=3"]);
-    for size in ["j=18446744073709551615", "j=4611686018427387904"] {
-        fails(1, &["x"], &["run", &file, "--random", "--size", "b=8", "--size", size]);
-    }
-    fails(1, &["memory"], &["run", &file, "--random", "--size", "b=1000000", "--size", "j=1000000000"]);
-    for size in ["j=-1", "j=x", "j=99999999999999999999", "j=1.5"] {
-        fails(2, &["is not a size"], &["run", &file, "--random", "--size", "b=1", "--size", size]);
-    }
-    let grouped = "func @g(%q: f32[h, e]) -> f32[g=2, r, e] {\n  return split[h -> (g=2, r)](%q)\n}\n";
-    let grouped = folder.write("grouped.fold", grouped);
-    fails(1, &["`h`", "7", "`g` (2)"], &["run", &grouped, "--random", "--size", "h=7", "--size", "e=3"]);
 }
 
 #[test]

@@ -12,7 +12,18 @@ impl Translator<'_> {
         if from.elem == to.elem {
             return Ok(x);
         }
+        let by_lane =
+            |t: &mut Self| t.lanes(from, to, &[x], |t, v| t.convert(Ty::scalar(from.elem), Ty::scalar(to.elem), v[0]));
+        let has_half = |ty: Ty| matches!(ty.elem, Elem::F16 | Elem::BF16);
         match (from.elem, to.elem) {
+            // Held in lanes that are not those of `f32`.
+            _ if (has_half(from) || has_half(to)) && !matches!(from.lanes, 1 | 4) => by_lane(self),
+            (_, Elem::Bool) if from.lanes > 1 => by_lane(self),
+            (Elem::I8 | Elem::U8, Elem::I8 | Elem::U8) => Ok(self.wrap(to, x)),
+            (Elem::Bool, Elem::I8 | Elem::U8) if from.lanes > 1 => {
+                let one = self.int(self.b.func.dfg.value_type(x), 1);
+                Ok(self.b.ins().band(x, one))
+            }
             (Elem::F16 | Elem::BF16, _) => {
                 let float = self.widen_half(from.elem, x);
                 self.convert(from.with(Elem::F32), to, float)
@@ -25,11 +36,14 @@ impl Translator<'_> {
                 let number = self.truth(from, x);
                 self.convert(from.with(Elem::I32), to, number)
             }
-            (_, Elem::Bool) => Err(unknown(from, to)),
+            (_, Elem::Bool) => {
+                let word = self.convert(from, from.with(Elem::I32), x)?;
+                let byte = self.b.ins().ireduce(clif::I8, word);
+                let one = self.b.ins().iconst(clif::I8, 1);
+                Ok(self.b.ins().band(byte, one))
+            }
             (Elem::I8 | Elem::U8, Elem::I32) if from.lanes == 1 || from.lanes == 4 => Ok(x),
-            (Elem::I8 | Elem::U8, Elem::F32 | Elem::I64 | Elem::F64 | Elem::I8 | Elem::U8)
-                if from.lanes == 1 || from.lanes == 4 =>
-            {
+            (Elem::I8 | Elem::U8, Elem::F32 | Elem::I64 | Elem::F64) if from.lanes == 1 || from.lanes == 4 => {
                 self.convert(from.with(Elem::I32), to, x)
             }
             (Elem::I32, Elem::I8 | Elem::U8) if from.lanes == 1 || from.lanes == 4 => Ok(self.wrap(to, x)),
@@ -61,7 +75,7 @@ impl Translator<'_> {
             (false, true) => self.b.ins().fcvt_from_sint(held, x),
             (false, false) if held == clif::I64 => self.b.ins().sextend(held, x),
             (false, false) if self.b.func.dfg.value_type(x) == clif::I64 => self.b.ins().ireduce(held, x),
-            (false, false) => x,
+            (false, false) => self.wrap(Ty::scalar(to), x),
         })
     }
 

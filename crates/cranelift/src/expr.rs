@@ -41,7 +41,12 @@ impl Translator<'_> {
                 self.convert(from, ty, x)?
             }
             Expr::Bitcast(_, x) => {
+                let from = self.kernel.ty(*x);
                 let x = self.get(*x);
+                if ty.elem.bytes() == 1 {
+                    // Bytes are held extended, truth values in masks.
+                    return self.convert(from, ty, x);
+                }
                 let to = types::of(ty).ok_or(TranslateError::Type(ty))?;
                 self.bitcast(to, x)
             }
@@ -85,6 +90,7 @@ impl Translator<'_> {
                 self.wrap(ty, y)
             }
             UnOp::Abs if float => self.b.ins().fabs(x),
+            UnOp::Abs if ty.elem == Elem::U8 => x,
             UnOp::Abs => {
                 let y = self.b.ins().iabs(x);
                 self.wrap(ty, y)
@@ -122,15 +128,12 @@ impl Translator<'_> {
             }
             BinOp::Add => self.b.ins().iadd(x, y),
             BinOp::Sub => self.b.ins().isub(x, y),
+            BinOp::Mul if self.b.func.dfg.value_type(x) == clif::I8X16 => self.multiply_bytes(x, y),
             BinOp::Mul => self.b.ins().imul(x, y),
             BinOp::Div | BinOp::Rem => return self.divide(op, ty, x, y),
-            BinOp::Min => {
-                let c = self.b.ins().icmp(IntCC::SignedLessThan, x, y);
-                self.blend(c, x, y)
-            }
-            BinOp::Max => {
-                let c = self.b.ins().icmp(IntCC::SignedGreaterThan, x, y);
-                self.blend(c, x, y)
+            BinOp::Min | BinOp::Max => {
+                let c = self.compare(if op == BinOp::Min { Cmp::Lt } else { Cmp::Gt }, ty, x, y);
+                return Ok(self.select(ty, c, x, y));
             }
             BinOp::And => self.b.ins().band(x, y),
             BinOp::Or => self.b.ins().bor(x, y),
@@ -138,6 +141,18 @@ impl Translator<'_> {
             BinOp::Shl | BinOp::Shr | BinOp::Ushr => return self.shift(op, ty, x, y),
         };
         Ok(if float { value } else { self.wrap(ty, value) })
+    }
+
+    /// There is no product of sixteen bytes; there are products of eight words, of which the lower bytes are kept.
+    fn multiply_bytes(&mut self, x: Value, y: Value) -> Value {
+        let low_byte = self.int(clif::I16X8, 0xff);
+        let (x_low, y_low) = (self.b.ins().uwiden_low(x), self.b.ins().uwiden_low(y));
+        let (x_high, y_high) = (self.b.ins().uwiden_high(x), self.b.ins().uwiden_high(y));
+        let products = [(x_low, y_low), (x_high, y_high)].map(|(x, y)| {
+            let product = self.b.ins().imul(x, y);
+            self.b.ins().band(product, low_byte)
+        });
+        self.b.ins().unarrow(products[0], products[1])
     }
 
     /// Integer division: vectors lane by lane; the one quotient that overflows wraps instead of trapping.
@@ -160,21 +175,25 @@ impl Translator<'_> {
     fn shift(&mut self, op: BinOp, ty: Ty, x: Value, y: Value) -> Result<Value, TranslateError> {
         if let (true, Some(amount)) = (ty.lanes > 1, self.splatted_constant(y)) {
             let amount = self.b.ins().iconst(clif::I32, amount);
-            let value = match op {
-                BinOp::Shl => self.b.ins().ishl(x, amount),
-                BinOp::Shr => self.b.ins().sshr(x, amount),
-                _ => self.b.ins().ushr(x, amount),
-            };
-            return Ok(self.wrap(ty, value));
+            return Ok(self.shift_lanes(op, ty, x, amount));
         }
-        self.lanes(ty, ty, &[x, y], |t, v| {
-            let value = match op {
-                BinOp::Shl => t.b.ins().ishl(v[0], v[1]),
-                BinOp::Shr => t.b.ins().sshr(v[0], v[1]),
-                _ => t.b.ins().ushr(v[0], v[1]),
-            };
-            Ok(t.wrap(Ty::scalar(ty.elem), value))
-        })
+        self.lanes(ty, ty, &[x, y], |t, v| Ok(t.shift_lanes(op, Ty::scalar(ty.elem), v[0], v[1])))
+    }
+
+    /// A shift of all lanes by one amount.
+    fn shift_lanes(&mut self, op: BinOp, ty: Ty, x: Value, amount: Value) -> Value {
+        let held = self.b.func.dfg.value_type(x);
+        let value = match op {
+            BinOp::Shl => self.b.ins().ishl(x, amount),
+            BinOp::Shr if ty.elem != Elem::U8 => self.b.ins().sshr(x, amount),
+            BinOp::Ushr if ty.elem == Elem::I8 && held.lane_bits() > 8 => {
+                let low = self.int(held, 0xff);
+                let byte = self.b.ins().band(x, low);
+                self.b.ins().ushr(byte, amount)
+            }
+            _ => self.b.ins().ushr(x, amount),
+        };
+        self.wrap(ty, value)
     }
 
     /// The amount in every lane of a vector constant.
@@ -228,6 +247,8 @@ impl Translator<'_> {
             };
             self.b.ins().fcmp(code, x, y)
         } else {
+            // True is the larger one, but in masks it is held as -1.
+            let (x, y) = if ty.elem == Elem::Bool && ty.lanes > 1 { (y, x) } else { (x, y) };
             let code = match cmp {
                 Cmp::Lt => IntCC::SignedLessThan,
                 Cmp::Le => IntCC::SignedLessThanOrEqual,
@@ -241,6 +262,8 @@ impl Translator<'_> {
                     return zero;
                 }
             };
+            // Bytes that fill their lanes have no room for a sign.
+            let code = if (ty.elem, ty.lanes) == (Elem::U8, 16) { code.unsigned() } else { code };
             self.b.ins().icmp(code, x, y)
         };
         if ty.lanes == 2 && ty.elem.bytes() == 4 {

@@ -4,22 +4,13 @@ use crate::translate::{TranslateError, Translator};
 use crate::types;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{types as clif, ConstantData, InstBuilder, Type, Value};
+use half::{bf16, f16};
 use onefold_loops::{Elem, Number, Ty};
 
 impl Translator<'_> {
     /// A constant in every lane.
     pub fn constant(&mut self, ty: Ty, number: Number) -> Value {
-        let scalar = |number: Number, elem: Elem| -> u64 {
-            match (number, elem) {
-                (Number::Float(v), Elem::F32) => u64::from((v as f32).to_bits()),
-                (Number::Float(v), Elem::F64) => v.to_bits(),
-                (Number::Float(v), _) => v as i64 as u64,
-                (Number::Int(v), Elem::F32) => u64::from((v as f32).to_bits()),
-                (Number::Int(v), Elem::F64) => (v as f64).to_bits(),
-                (Number::Int(v), _) => v as u64,
-            }
-        };
-        let bits = scalar(number, ty.elem);
+        let bits = bits_of(number, ty.elem);
         let Some(held) = types::of(ty) else { return self.b.ins().iconst(clif::I64, 0) };
         if ty.lanes == 1 {
             return match ty.elem {
@@ -52,11 +43,7 @@ impl Translator<'_> {
         let width = held.lane_bits() as usize / 8;
         let mut bytes = vec![];
         for lane in 0..held.lane_count() {
-            let bits = match ty.elem {
-                Elem::F32 => u64::from((lane as f32).to_bits()),
-                Elem::F64 => f64::from(lane).to_bits(),
-                _ => u64::from(lane),
-            };
+            let bits = bits_of(Number::Int(i64::from(lane)), ty.elem);
             bytes.extend_from_slice(&bits.to_le_bytes()[..width]);
         }
         Ok(self.vector(held, bytes))
@@ -146,6 +133,27 @@ impl Translator<'_> {
             result = self.insert(to, result, value, lane);
         }
         Ok(result)
+    }
+}
+
+/// A constant as registers hold it: bytes extended as their type says, half floats as zero-extended bits.
+fn bits_of(number: Number, elem: Elem) -> u64 {
+    let float = match number {
+        Number::Float(v) => v,
+        Number::Int(v) => v as f64,
+    };
+    match (number, elem) {
+        (Number::Float(v), Elem::F32) => u64::from((v as f32).to_bits()),
+        (Number::Int(v), Elem::F32) => u64::from((v as f32).to_bits()),
+        (_, Elem::F64) => float.to_bits(),
+        (_, Elem::F16) => u64::from(f16::from_f32(float as f32).to_bits()),
+        (_, Elem::BF16) => u64::from(bf16::from_f32(float as f32).to_bits()),
+        // Not verified: integers have integer constants.
+        (Number::Float(v), _) => v as i64 as u64,
+        (Number::Int(v), Elem::I8) => i64::from(v as i8) as u64,
+        (Number::Int(v), Elem::U8) => u64::from(v as u8),
+        (Number::Int(v), Elem::Bool) => v as u64 & 1,
+        (Number::Int(v), _) => v as u64,
     }
 }
 

@@ -100,9 +100,9 @@ fn what_cannot_be_translated_is_an_error() {
     untyped.regs[1].ty.elem = Elem::F64;
     let cases = [
         (simple("f32x2048", "copy %x"), "no register holds f32x2048"),
-        (simple("f16x4", "add %x, %x"), "arithmetic of f16"),
-        (simple("bf16", "fma %x, %x, %x"), "arithmetic of bf16"),
-        (simple("f16", "sqrt %x"), "arithmetic of f16"),
+        (simple("f16x4", "add %x, %x"), "f16x4 where"),
+        (simple("bf16", "fma %x, %x, %x"), "bf16 where floats"),
+        (simple("f16", "sqrt %x"), "f16 where"),
         (without_size, "size 3"),
         (huge, "does not fit the stack"),
         (untyped, "f64"),

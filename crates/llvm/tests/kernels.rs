@@ -4,13 +4,14 @@ mod kernels {
     pub mod agree;
 }
 
-use kernels::agree::{agree, bytes, Compiled, Data};
+use kernels::agree::{agree, Compiled};
+use onefold_backend_tests::bits::{bytes, Data};
 use onefold_loops::Elem;
 
 const NUMBERS: [Elem; 6] = [Elem::F32, Elem::F64, Elem::I8, Elem::U8, Elem::I32, Elem::I64];
 
 /// Elements in every array: each vector length divides it, and it has room for every pair of special values.
-const LEN: usize = 704;
+const LEN: usize = 832;
 
 /// A kernel over vectors: operands `%x`, `%y`, `%z` of one type, and for each line `TYPE: EXPRESSION` an output.
 fn lines(elem: Elem, lanes: u16, results: &[(String, String)]) -> String {

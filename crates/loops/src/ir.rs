@@ -19,7 +19,7 @@ pub enum Elem {
     BF16,
     /// signed byte
     I8,
-    /// unsigned byte; in registers zero-extends when converted
+    /// unsigned byte: compared, shifted, divided and converted as a number from 0 to 255
     U8,
     /// 32-bit integer
     I32,
@@ -201,7 +201,7 @@ pub enum Stmt {
 /// A right-hand side. Operands are registers; vector operations are lane by lane.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Expr {
-    /// A constant in every lane. Floats by value (rounded to the element), integers and bools as `Int`.
+    /// A constant in every lane. Floats by value (rounded to the element), integers and bools as `Int`, by their low bits.
     Const(Ty, Number),
     /// A copy.
     Copy(Reg),
@@ -216,15 +216,16 @@ pub enum Expr {
     /// Mask, value where true, value where false.
     Select(Reg, Reg, Reg),
     /// Conversion to another element type, same lanes. Float to integer truncates; out of range and NaN give an unspecified
-    /// value without trapping (lowering guards where it matters). To a narrower float: nearest even. `bool` to a number: 0 or 1.
+    /// value without trapping (lowering guards where it matters). To a narrower float: nearest even. `bool` to a number: 0 or 1;
+    /// a number to `bool`: the lowest bit of the integer that it is truncated to.
     Convert(Elem, Reg),
-    /// Same bits, other element type of equal width, same lanes.
+    /// Same bits, other element type of equal width, same lanes. A byte that becomes `bool` is 0 or 1.
     Bitcast(Elem, Reg),
     /// A scalar in every lane.
     Splat(u16, Reg),
     /// One lane.
     Extract(Reg, u16),
-    /// 0, 1, 2, ... of that type.
+    /// 0, 1, 2, ... of that type, a number.
     Iota(Ty),
     /// All lanes into a scalar, in a fixed tree order (halves: lane i with lane i + n/2, and so on).
     Reduce(Fold, Reg),
@@ -282,9 +283,9 @@ pub enum BinOp {
     Div,
     /// Remainder of integers, sign of the dividend.
     Rem,
-    /// `a < b ? a : b`: not symmetric in NaN, one instruction. Integers: signed.
+    /// `a < b ? a : b`: not symmetric in NaN, one instruction. Integers as [`Cmp`] has them.
     Min,
-    /// `a > b ? a : b`: not symmetric in NaN, one instruction. Integers: signed.
+    /// `a > b ? a : b`: not symmetric in NaN, one instruction. Integers as [`Cmp`] has them.
     Max,
     /// Bitwise and of integers and masks.
     And,
@@ -294,13 +295,14 @@ pub enum BinOp {
     Xor,
     /// Shift left of integers; the amount (per lane) is below the width.
     Shl,
-    /// Arithmetic shift right of integers.
+    /// Shift right of integers that keeps the sign (`u8` has none).
     Shr,
     /// Logical shift right of integers.
     Ushr,
 }
 
-/// Comparisons. Of floats: ordered except `Ne` (true on NaN) and `Uno` (true only on NaN). Of integers: signed.
+/// Comparisons. Of floats: ordered except `Ne` (true on NaN) and `Uno` (true only on NaN). Of integers: signed, of `u8` and
+/// `bool` unsigned (true is the larger one).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cmp {
     /// less

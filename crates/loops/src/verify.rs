@@ -36,6 +36,11 @@ pub enum VerifyError {
     Declaration(String),
 }
 
+/// Whether elements are computed with; others are stored and converted only.
+fn is_arithmetic(elem: Elem) -> bool {
+    !matches!(elem, Elem::F16 | Elem::BF16)
+}
+
 const I64: Ty = Ty::scalar(Elem::I64);
 const BOOL: Ty = Ty::scalar(Elem::Bool);
 
@@ -207,6 +212,7 @@ impl Checker<'_> {
                     UnOp::Not => !ty.elem.is_float(),
                     _ => ty.elem.is_float(),
                 };
+                let ok = ok && is_arithmetic(ty.elem);
                 self.need(ok, "operand", ty, "an element that the operation is defined for")?;
                 Ok(ty)
             }
@@ -218,12 +224,13 @@ impl Checker<'_> {
                     BinOp::Shl | BinOp::Shr | BinOp::Ushr | BinOp::Rem => !ty.elem.is_float() && ty.elem != Elem::Bool,
                     _ => ty.elem != Elem::Bool,
                 };
+                let ok = ok && is_arithmetic(ty.elem);
                 self.need(ok, "operand", ty, "an element that the operation is defined for")?;
                 Ok(ty)
             }
             Expr::Fma(x, y, z) => {
                 let ty = self.read(*x)?;
-                self.need(ty.elem.is_float(), "operand", ty, "floats")?;
+                self.need(ty.elem.is_float() && is_arithmetic(ty.elem), "operand", ty, "floats")?;
                 self.expect("second operand", self.read(*y)?, ty)?;
                 self.expect("third operand", self.read(*z)?, ty)?;
                 Ok(ty)
@@ -232,6 +239,7 @@ impl Checker<'_> {
                 let ty = self.read(*x)?;
                 self.expect("second operand", self.read(*y)?, ty)?;
                 self.need(*op != Cmp::Uno || ty.elem.is_float(), "operand", ty, "floats")?;
+                self.need(is_arithmetic(ty.elem), "operand", ty, "an element that the operation is defined for")?;
                 Ok(ty.with(Elem::Bool))
             }
             Expr::Select(c, x, y) => {
@@ -256,11 +264,15 @@ impl Checker<'_> {
                 self.need(*lane < ty.lanes, "operand", ty, "a vector with that lane")?;
                 Ok(Ty::scalar(ty.elem))
             }
-            Expr::Iota(ty) => Ok(*ty),
+            Expr::Iota(ty) => {
+                self.need(ty.elem != Elem::Bool, "iota", *ty, "a number")?;
+                Ok(*ty)
+            }
             Expr::Reduce(op, x) => {
                 let ty = self.read(*x)?;
                 let fits = op.is_of_masks() == (ty.elem == Elem::Bool);
                 self.need(fits, "operand", ty, "a mask exactly for any, all, count and first")?;
+                self.need(is_arithmetic(ty.elem), "operand", ty, "an element that the operation is defined for")?;
                 let is_number = op.result(ty.elem) == ty.elem;
                 self.need(is_number || ty.lanes > 1, "operand", ty, "a vector for count and first")?;
                 Ok(Ty::scalar(op.result(ty.elem)))

@@ -80,6 +80,10 @@ fn verification_finds_what_is_wrong() {
         ("%a: f32 = const 1.0\n%b: f32x4 = splat %a\n%c: f32 = fma %a, %a, %b", "f32x4 where f32 is needed"),
         ("%a: f32 = const 1.0\n%c: bool = reduce any %a", "a mask exactly for any, all, count and first"),
         ("%a: bool = const 1\n%c: i64 = reduce count %a", "a vector for count and first"),
+        ("%a: f16 = const 1.0\n%b: f16 = add %a, %a", "f16 where an element that the operation is defined for"),
+        ("%a: bf16x4 = iota\n%b: boolx4 = compare lt %a, %a", "bf16x4 where an element"),
+        ("%a: f16x4 = iota\n%b: f16 = reduce add %a", "f16x4 where an element"),
+        ("%a: boolx4 = iota", "boolx4 where a number"),
         ("%n: i64 = const 1", "is assigned"),
     ];
     for (body, message) in bad {

@@ -3,46 +3,8 @@
 #![cfg(unix)]
 
 use onefold::{ArrayView, ArrayViewMut, Backend, Compiler, Form};
+use onefold_backend_tests::guard::Guarded;
 use std::sync::LazyLock;
-
-/// Pages with a guard on both sides.
-struct Guarded {
-    base: *mut u8,
-    whole: usize,
-    page: usize,
-}
-
-impl Guarded {
-    fn new(bytes: usize) -> Guarded {
-        // SAFETY: no arguments that could be wrong.
-        let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;
-        let whole = bytes.next_multiple_of(page).max(page) + 2 * page;
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-        // SAFETY: a fresh anonymous mapping, of which the inner pages are then opened.
-        let base = unsafe { libc::mmap(std::ptr::null_mut(), whole, libc::PROT_NONE, flags, -1, 0) };
-        assert_ne!(base, libc::MAP_FAILED);
-        let base = base.cast::<u8>();
-        // SAFETY: the range lies inside the mapping.
-        let status =
-            unsafe { libc::mprotect(base.add(page).cast(), whole - 2 * page, libc::PROT_READ | libc::PROT_WRITE) };
-        assert_eq!(status, 0);
-        Guarded { base, whole, page }
-    }
-
-    /// `len` floats that end (or begin) at a guard.
-    fn floats(&mut self, len: usize, at_end: bool) -> &mut [f32] {
-        let offset = if at_end { self.whole - self.page - 4 * len } else { self.page };
-        // SAFETY: inside the open pages, which are zero or written as f32; aligned to 4; borrowed exclusively.
-        unsafe { std::slice::from_raw_parts_mut(self.base.add(offset).cast(), len) }
-    }
-}
-
-impl Drop for Guarded {
-    fn drop(&mut self) {
-        // SAFETY: mapped in `new`, unmapped once.
-        unsafe { libc::munmap(self.base.cast(), self.whole) };
-    }
-}
 
 /// Remembers kernels from shape to shape.
 static COMPILER: LazyLock<Compiler> = LazyLock::new(Compiler::new);

@@ -2,9 +2,14 @@
 //!
 //! Each backend's crate has two test programs, `lowering` and `math`, which hand its code generators to [`lowering_trials`] and [`math_trials`].
 
+#[cfg(unix)]
+pub mod agree;
+pub mod bits;
 pub mod check;
 pub mod elementwise;
 pub mod graph;
+#[cfg(unix)]
+pub mod guard;
 pub mod lowering;
 pub mod math;
 
