@@ -129,10 +129,7 @@ impl<'a> Machine<'a> {
 
     fn store(&mut self, target: Target, value: f64) -> Result<(), FoldError> {
         let program = self.program;
-        let decl = match target {
-            Target::Output(n) => &program.outputs[n],
-            Target::Intermediate(n) => &program.intermediates[n],
-        };
+        let decl = program.target(target);
         let v = scalar::cast(decl.dtype, value);
         let mut offset = 0;
         for axis in &decl.axes {

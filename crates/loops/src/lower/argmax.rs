@@ -27,9 +27,7 @@ impl Lowering<'_> {
             self.emit.copy(value, moved);
         }
         let beats = self.comes_first(greatest, value);
-        let block = self.emit.block();
-        let scope = self.scope(Some(block));
-        let outside = self.enter(scope);
+        let (block, outside) = self.open();
         self.emit.copy(value, greatest);
         let width = self.width(&[state.body], tile.axis);
         // Distance from the start of the tile: the least among the elements that equal the greatest.

@@ -81,9 +81,7 @@ impl<'p> Lowering<'p> {
                 return self.block_once(work, lo, count, None, sink);
             }
         }
-        let block = self.emit.block();
-        let scope = self.scope(Some(block));
-        let outside = self.enter(scope);
+        let (block, outside) = self.open();
         let name = self.axis_name(work.across).to_owned();
         let var = self.emit.reg(super::emit::I64, &name);
         let tail = end.map(|end| {

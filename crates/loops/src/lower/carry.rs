@@ -138,9 +138,7 @@ impl Lowering<'_> {
                 any = self.emit.bin(BinOp::And, any, some);
             }
         }
-        let block = self.emit.block();
-        let scope = self.scope(Some(block));
-        let outside = self.enter(scope);
+        let (block, outside) = self.open();
         let pins: Vec<(AnchorId, AnchorRegs)> =
             running.anchors.iter().map(|a| (a.id, AnchorRegs { new: a.exact, old: a.new })).collect();
         self.here().anchors = pins;

@@ -4,8 +4,7 @@
 //! root is the worst entry: a newcomer that beats it takes its place and sinks, in as many steps as the heap is deep. Entries are ordered by
 //! value and then by position, so that equal elements come out in the order of the stream.
 
-use super::emit::{Block, BOOL, I64};
-use super::scope::ScopeId;
+use super::emit::{BOOL, I64};
 use super::topk::{List, Search};
 use super::{LowerError, Lowering};
 use crate::{BinOp, Cmp, Count, Expr, Number, Reg};
@@ -87,17 +86,7 @@ impl Lowering<'_> {
         self.emit.push_if(some, replace);
         self.enter(outside);
         self.emit.push_either(open, block, full);
-        // The root is what newcomers have to beat once there is no room.
-        let full = self.emit.cmp(Cmp::Ge, list.filled, search.size);
-        let zero = self.emit.int(0);
-        let some = self.emit.cmp(Cmp::Gt, list.filled, zero);
-        let known = self.emit.bin(BinOp::And, full, some);
-        let (block, outside) = self.open();
-        let root = self.emit.int(0);
-        let worst = self.emit.load(1, list.values, root, "worst");
-        self.emit.copy(list.last, worst);
-        self.enter(outside);
-        self.emit.push_if(known, block);
+        self.remember_worst(list, search.size, |lower| lower.emit.int(0));
         Ok(())
     }
 
@@ -191,14 +180,6 @@ impl Lowering<'_> {
         self.enter(outside);
         self.emit.push_for(done, zero, list.filled, 1, false, block);
         Ok(())
-    }
-
-    /// A block of statements of its own, with its scope; the scope to return to.
-    fn open(&mut self) -> (Block, ScopeId) {
-        let block = self.emit.block();
-        let scope = self.scope(Some(block));
-        let outside = self.enter(scope);
-        (block, outside)
     }
 
     fn entry(&mut self, list: List, place: Reg) -> Entry {

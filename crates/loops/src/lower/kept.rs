@@ -109,9 +109,7 @@ impl Lowering<'_> {
             _ => lanes,
         };
         let zero = self.emit.int(0);
-        let block = self.emit.block();
-        let scope = self.scope(Some(block));
-        let outside = self.enter(scope);
+        let (block, outside) = self.open();
         let var = self.emit.reg(I64, "at");
         body(self, var, lanes)?;
         self.enter(outside);

@@ -303,9 +303,7 @@ impl Lowering<'_> {
             Some(buf) => buf,
             None => self.emit.buffer("lanes", elem, BufferKind::Stack, len),
         };
-        let block = self.emit.block();
-        let scope = self.scope(Some(block));
-        let outside = self.enter(scope);
+        let (block, outside) = self.open();
         let lane = self.emit.reg(super::emit::I64, "lane");
         let position = self.emit.add(lanes.base, lane);
         self.here().binds.push((axis, Bind::Scalar(position)));

@@ -179,9 +179,7 @@ impl Lowering<'_> {
             Some((Dim::Axis(axis), rest)) => self.scalar_loop(*axis, false, &mut |lower| lower.loops(rest, body)),
             Some((Dim::Blocks(axis), rest)) => {
                 let (zero, size) = (self.emit.int(0), self.size(*axis)?);
-                let block = self.emit.block();
-                let scope = self.scope(Some(block));
-                let outside = self.enter(scope);
+                let (block, outside) = self.open();
                 let name = format!("{}_block", self.axis_name(*axis));
                 let var = self.emit.reg(I64, &name);
                 self.bind_block(*axis, var)?;
@@ -221,9 +219,7 @@ impl Lowering<'_> {
         });
         self.split = Some(Split { begin, end, extent: extent.unwrap_or(Count::Const(1)) });
         let sizes: Vec<Reg> = dims.iter().map(|d| self.dim_size(*d)).collect::<Result<_, _>>()?;
-        let block = self.emit.block();
-        let scope = self.scope(Some(block));
-        let outside = self.enter(scope);
+        let (block, outside) = self.open();
         let name = match dims {
             [Dim::Axis(axis)] => self.axis_name(*axis).to_owned(),
             _ => "at".to_owned(),

@@ -127,9 +127,7 @@ impl Lowering<'_> {
             self.enter(outside);
             return Ok(());
         }
-        let block = self.emit.block();
-        let scope = self.scope(Some(block));
-        let outside = self.enter(scope);
+        let (block, outside) = self.open();
         let name = format!("{}_tile", self.axis_name(axis));
         let var = self.emit.reg(I64, &name);
         let step = self.emit.int(i64::from(len));

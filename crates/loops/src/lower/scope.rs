@@ -180,6 +180,14 @@ impl Lowering<'_> {
         ScopeId(self.scopes.len() - 1)
     }
 
+    /// A block of statements of its own, entered with its scope; and the scope to return to.
+    pub fn open(&mut self) -> (Block, ScopeId) {
+        let block = self.emit.block();
+        let scope = self.scope(Some(block));
+        let outside = self.enter(scope);
+        (block, outside)
+    }
+
     /// Make a scope and its block current; returns the scope that was.
     pub fn enter(&mut self, scope: ScopeId) -> ScopeId {
         self.emit.enter(self.scopes[scope.0].block);

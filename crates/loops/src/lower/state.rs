@@ -165,9 +165,7 @@ impl Lowering<'_> {
         tile: Tile,
         (unroll, sums): (usize, usize),
     ) -> Result<(), LowerError> {
-        let block = self.emit.block();
-        let scope = self.scope(Some(block));
-        let outside = self.enter(scope);
+        let (block, outside) = self.open();
         let name = format!("{}_part", self.axis_name(tile.axis));
         let lo = self.emit.reg(super::emit::I64, &name);
         let chain = CHAIN * u64::from(width.lanes);
@@ -263,9 +261,7 @@ impl Lowering<'_> {
         if moving.is_empty() {
             return Ok(true);
         }
-        let block = self.emit.block();
-        let scope = self.scope(Some(block));
-        let outside = self.enter(scope);
+        let (block, outside) = self.open();
         // What depends on the anchors belongs behind the branch, too.
         let anchors = running.anchors.iter().map(|a| (a.id, a.regs())).collect();
         self.here().anchors = anchors;

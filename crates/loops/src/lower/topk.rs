@@ -76,9 +76,7 @@ impl Lowering<'_> {
         let last = self.emit.let_(ty, &format!("{name}_last"), Expr::Const(ty, unbeaten));
         // Entries that are never filled (the caller sees to it that there are none) read as the least value.
         let (zero, size) = (self.emit.int(0), self.size(to)?);
-        let block = self.emit.block();
-        let scope = self.scope(Some(block));
-        let outside = self.enter(scope);
+        let (block, outside) = self.open();
         let entry = self.emit.reg(I64, "entry");
         let least = self.emit.constant(ty, nothing);
         self.emit.store(values, entry, least);
@@ -111,9 +109,7 @@ impl Lowering<'_> {
     pub fn move_top(&mut self, id: StateId, step: &Move, running: &Running) -> Result<(), LowerError> {
         let list = self.list(id, running)?;
         let zero = self.emit.int(0);
-        let block = self.emit.block();
-        let scope = self.scope(Some(block));
-        let outside = self.enter(scope);
+        let (block, outside) = self.open();
         let entry = self.emit.reg(I64, "entry");
         let value = self.emit.load(1, list.values, entry, "v");
         let moved = self.moved(value, step, &|_| None)?;
@@ -235,9 +231,7 @@ impl Lowering<'_> {
         }
         let left = self.emit.let_(ty.with(Elem::Bool), "candidates", Expr::Copy(beats));
         let (zero, count) = (self.emit.int(0), self.emit.lanes_of_mask(Fold::Count, left));
-        let block = self.emit.block();
-        let scope = self.scope(Some(block));
-        let outside = self.enter(scope);
+        let (block, outside) = self.open();
         let turn = self.emit.reg(I64, "turn");
         let lane = self.emit.lanes_of_mask(Fold::First, left);
         let position = self.emit.add(start, lane);
@@ -282,9 +276,7 @@ impl Lowering<'_> {
             let full = self.emit.cmp(Cmp::Ge, search.list.filled, search.size);
             passed_over = self.emit.bin(BinOp::And, full, passed_over);
         }
-        let block = self.emit.block();
-        let scope = self.scope(Some(block));
-        let outside = self.enter(scope);
+        let (block, outside) = self.open();
         body(self)?;
         self.enter(outside);
         self.emit.push_unless(passed_over, block);
@@ -306,9 +298,7 @@ impl Lowering<'_> {
         };
         let lo = self.emit.int(0);
         let hi = lanes.tail.unwrap_or_else(|| self.emit.int(i64::from(lanes.lanes)));
-        let block = self.emit.block();
-        let scope = self.scope(Some(block));
-        let outside = self.enter(scope);
+        let (block, outside) = self.open();
         let lane = self.emit.reg(I64, "lane");
         let position = self.emit.add(lanes.base, lane);
         self.here().binds.push((search.axis, Bind::Scalar(position)));
@@ -326,9 +316,7 @@ impl Lowering<'_> {
         let open = self.emit.cmp(Cmp::Lt, list.filled, size);
         let beats = self.beats(dtype, x, list.last);
         let enters = self.emit.bin(BinOp::Or, open, beats);
-        let block = self.emit.block();
-        let scope = self.scope(Some(block));
-        let outside = self.enter(scope);
+        let (block, outside) = self.open();
         if let Some(levels) = list.levels {
             self.heap_insert(Entry::new(x, position), search, levels)?;
             self.enter(outside);
@@ -340,9 +328,7 @@ impl Lowering<'_> {
         self.emit.copy(at, position);
         let placed = self.emit.let_(BOOL, "placed", Expr::Const(BOOL, Number::Int(0)));
         let zero = self.emit.int(0);
-        let inner = self.emit.block();
-        let inner_scope = self.scope(Some(inner));
-        let middle = self.enter(inner_scope);
+        let (inner, middle) = self.open();
         let entry = self.emit.reg(I64, "entry");
         let there = self.emit.load(1, list.values, entry, "v");
         let there_at = self.emit.load(1, list.at, entry, "at");
@@ -367,28 +353,31 @@ impl Lowering<'_> {
     /// Where there is room, the element left over is the new last; once there is none, the last one is remembered.
     fn append(&mut self, value: Reg, at: Reg, list: List, size: Reg) -> Result<(), LowerError> {
         let open = self.emit.cmp(Cmp::Lt, list.filled, size);
-        let block = self.emit.block();
-        let scope = self.scope(Some(block));
-        let outside = self.enter(scope);
+        let (block, outside) = self.open();
         self.emit.store(list.values, list.filled, value);
         self.emit.store(list.at, list.filled, at);
         let one = self.emit.int(1);
         self.emit.assign(list.filled, Expr::Binary(BinOp::Add, list.filled, one));
         self.enter(outside);
         self.emit.push_if(open, block);
+        self.remember_worst(list, size, |lower| {
+            let one = lower.emit.int(1);
+            lower.emit.sub(list.filled, one)
+        });
+        Ok(())
+    }
+
+    /// Once a list is full, newcomers have to beat its worst entry, which is at a place known then.
+    pub fn remember_worst(&mut self, list: List, size: Reg, place: impl FnOnce(&mut Self) -> Reg) {
         let full = self.emit.cmp(Cmp::Ge, list.filled, size);
         let zero = self.emit.int(0);
         let some = self.emit.cmp(Cmp::Gt, list.filled, zero);
         let known = self.emit.bin(BinOp::And, full, some);
-        let block = self.emit.block();
-        let scope = self.scope(Some(block));
-        let outside = self.enter(scope);
-        let one = self.emit.int(1);
-        let end = self.emit.sub(list.filled, one);
-        let last = self.emit.load(1, list.values, end, "last");
+        let (block, outside) = self.open();
+        let place = place(self);
+        let last = self.emit.load(1, list.values, place, "last");
         self.emit.copy(list.last, last);
         self.enter(outside);
         self.emit.push_if(known, block);
-        Ok(())
     }
 }

@@ -170,9 +170,7 @@ impl<'p> Lowering<'p> {
                 return self.group_once(axis, lo, width, count, None, body);
             }
         }
-        let block = self.emit.block();
-        let scope = self.scope(Some(block));
-        let outside = self.enter(scope);
+        let (block, outside) = self.open();
         let name = self.axis_name(axis).to_owned();
         let var = self.emit.reg(I64, &name);
         let tail = end.map(|end| {
@@ -249,9 +247,7 @@ impl<'p> Lowering<'p> {
         parallel: bool,
         body: &mut dyn FnMut(&mut Self) -> Result<(), LowerError>,
     ) -> Result<(), LowerError> {
-        let block = self.emit.block();
-        let scope = self.scope(Some(block));
-        let outside = self.enter(scope);
+        let (block, outside) = self.open();
         let name = self.axis_name(axis).to_owned();
         let var = self.emit.reg(I64, &name);
         self.here().binds.push((axis, Bind::Scalar(var)));
