@@ -3,11 +3,11 @@
 use crate::array::{Array, ArrayError};
 use crate::cpu::{generator, Cpu};
 use crate::error::Error;
-use crate::kernel::{Compiled, Engine, Kernel};
+use crate::kernel::{Compiled, Engine, Kernel, Phase};
 use crate::signature::Signature;
 use crate::work::Traffic;
 use onefold_ir::{Constant, Func, Module, Op};
-use onefold_loops::lower::{lower, Schedule};
+use onefold_loops::lower::{lower_phases, Schedule};
 use onefold_loops::{Backend as CodeGenerator, BackendError, Target};
 use onefold_passes::fold::FoldProgram;
 use onefold_passes::saturate::Limits;
@@ -203,15 +203,19 @@ impl Compiler {
         let start = Instant::now();
         let target = generator.target();
         let schedule = self.schedule_for(&derived.program, &target);
-        let loops = lower(&derived.program, &target, &schedule)?;
+        let kernels = lower_phases(&derived.program, &target, &schedule)?;
         log::debug!("@{}: lowered in {:.2?}, {schedule}", func.name, start.elapsed());
-        log::trace!("{loops}");
-        let start = Instant::now();
-        let code = generator.compile(&loops)?;
-        log::debug!("@{}: {} bytes of code in {:.2?}", func.name, code.size(), start.elapsed());
+        let mut phases = vec![];
+        for loops in kernels {
+            log::trace!("{loops}");
+            let start = Instant::now();
+            let code = generator.compile(&loops)?;
+            log::debug!("@{}: {} bytes of code in {:.2?}", loops.name, code.size(), start.elapsed());
+            phases.push(Phase { code, loops });
+        }
         let constants: Result<Vec<Array>, Error> =
             derived.source.constants.iter().map(|k| constant(&module.constants[*k])).collect();
-        let engine = Engine::Code { code, loops, constants: constants? };
+        let engine = Engine::Code { phases, constants: constants? };
         let traffic = Some(Traffic::of(derived.program));
         Ok(Compiled { signature, func: func.clone(), engine, traffic, warnings: derived.warnings })
     }

@@ -8,7 +8,7 @@ use crate::signature::Signature;
 use crate::view::{ArrayView, ArrayViewMut};
 use crate::work::{Traffic, Work};
 use onefold_ir::{AxisId, Extent, Func, Module, Op};
-use onefold_loops::{scratch_bytes, status, Code};
+use onefold_loops::{scratch_bytes, status, Buffer, BufferKind, Code};
 use onefold_runtime::{parallel_for, Scratch};
 use std::fmt;
 use std::sync::Arc;
@@ -32,10 +32,16 @@ pub(crate) struct Compiled {
 
 /// What runs it.
 pub(crate) enum Engine {
-    /// Code of a loop kernel, with the constants that follow the parameters.
-    Code { code: Box<dyn Code>, loops: onefold_loops::Kernel, constants: Vec<Array> },
+    /// Code of loop kernels that run one after the other, with the constants that follow the parameters.
+    Code { phases: Vec<Phase>, constants: Vec<Array> },
     /// The interpreter of tensor IR, on a module of this function alone.
     Reference(Module),
+}
+
+/// A part of a kernel that all threads finish before the next one begins.
+pub(crate) struct Phase {
+    pub(crate) code: Box<dyn Code>,
+    pub(crate) loops: onefold_loops::Kernel,
 }
 
 impl fmt::Debug for Kernel {
@@ -100,20 +106,28 @@ impl Kernel {
     /// Bytes of machine code; 0 where an interpreter runs it.
     pub fn code_bytes(&self) -> usize {
         match &self.compiled.engine {
-            Engine::Code { code, .. } => code.size(),
+            Engine::Code { phases, .. } => phases.iter().map(|p| p.code.size()).sum(),
             Engine::Reference(_) => 0,
         }
     }
 
-    /// Bytes of scratch memory that one thread of a call on arrays of these shapes needs.
+    /// Bytes of memory that a call on arrays of these shapes needs with one thread: scratch memory, which every thread has
+    /// of its own, and arrays that one part of a kernel stores and another reads.
     ///
     /// # Errors
     /// The shapes do not fit the function or each other.
     pub fn scratch_bytes(&self, shapes: &[Vec<usize>]) -> Result<usize, CallError> {
         let sizes = check::sizes(&self.compiled, shapes)?;
-        let Engine::Code { loops, .. } = &self.compiled.engine else { return Ok(0) };
+        let Engine::Code { phases, constants } = &self.compiled.engine else { return Ok(0) };
         let symbolic = symbolic(&self.compiled.func, &sizes)?;
-        scratch_bytes(loops, &symbolic).ok_or_else(|| overflow("scratch memory"))
+        let of = |phase: &Phase| scratch_bytes(&phase.loops, &symbolic).ok_or_else(|| overflow("scratch memory"));
+        let mut bytes = 0;
+        for phase in phases {
+            bytes = of(phase)?.max(bytes);
+        }
+        let arguments = shapes.len() + constants.len() + self.signature().outputs.len();
+        let arrays = shared_bytes(&phases[0].loops, arguments, &symbolic)?;
+        arrays.iter().try_fold(bytes, |sum: usize, n| sum.checked_add(*n)).ok_or_else(|| overflow("scratch memory"))
     }
 
     /// What a call on arrays of these shapes moves and computes; nothing is known of it where the interpreter runs it.
@@ -186,7 +200,7 @@ impl Kernel {
                 }
                 Ok(())
             }
-            Engine::Code { code, loops, constants } => {
+            Engine::Code { phases, constants } => {
                 let mut copies: Vec<Option<Array>> = vec![];
                 for (view, argument) in inputs.iter().zip(&names.inputs) {
                     let copy = (!view.place().is_dense()).then(|| view.to_array()).transpose();
@@ -204,16 +218,21 @@ impl Kernel {
                 let write = |(view, array): (&ArrayViewMut<'_>, &mut Option<Array>)| {
                     array.as_mut().map_or(view.place().start(), |a| a.bytes_mut().as_mut_ptr())
                 };
+                let symbolic = symbolic(&self.compiled.func, sizes)?;
+                let arguments = inputs.len() + constants.len() + outputs.len();
+                let shared = shared_bytes(&phases[0].loops, arguments, &symbolic)?.into_iter();
+                let shared: Result<Vec<Scratch>, CallError> = shared.map(|n| memory_of("scratch memory", n)).collect();
+                let mut shared = shared?;
                 let pointers = Pointers::new(
                     inputs
                         .iter()
                         .zip(&copies)
                         .map(read)
                         .chain(constants.iter().map(|a| a.bytes().as_ptr().cast_mut()))
-                        .chain(outputs.iter().zip(&mut stands_in).map(write)),
+                        .chain(outputs.iter().zip(&mut stands_in).map(write))
+                        .chain(shared.iter_mut().map(Scratch::as_mut_ptr)),
                 );
-                let symbolic = symbolic(&self.compiled.func, sizes)?;
-                self.shares(code.as_ref(), loops, &symbolic, &pointers)?;
+                phases.iter().try_for_each(|phase| self.shares(phase, &symbolic, &pointers))?;
                 for (view, array) in outputs.iter_mut().zip(&stands_in) {
                     if let Some(array) = array {
                         view.assign(array.bytes());
@@ -224,14 +243,9 @@ impl Kernel {
         }
     }
 
-    /// Run the split loop in shares, one for each thread.
-    fn shares(
-        &self,
-        code: &dyn Code,
-        loops: &onefold_loops::Kernel,
-        sizes: &[i64],
-        pointers: &Pointers,
-    ) -> Result<(), CallError> {
+    /// Run the split loop of a phase in shares, one for each thread.
+    fn shares(&self, phase: &Phase, sizes: &[i64], pointers: &Pointers) -> Result<(), CallError> {
+        let Phase { code, loops } = phase;
         let bytes = scratch_bytes(loops, sizes).ok_or_else(|| overflow("scratch memory"))?;
         let extent = match &loops.split {
             Some(split) => split.extent.eval(sizes).filter(|n| i64::try_from(*n).is_ok()),
@@ -243,12 +257,13 @@ impl Kernel {
         }
         let threads = if code.is_concurrent() { self.threads } else { 1 };
         let statuses = parallel_for(threads, extent, |begin, end| {
-            let mut scratch = Scratch::new(bytes)
-                .map_err(|e| CallError::Array { name: "scratch memory".to_owned(), error: e.into() })?;
+            let mut scratch = memory_of("scratch memory", bytes)?;
             // SAFETY: `check` made sure that every array is as long as its shape at these sizes; those of inputs are dense or
-            // dense copies, those of outputs exclusively borrowed and apart from everything else. Shares are disjoint.
-            let status =
-                unsafe { memory::call(code, sizes, pointers, scratch.as_mut_ptr(), (begin as i64, end as i64)) };
+            // dense copies, those of outputs exclusively borrowed and apart from everything else; the others were made for this call.
+            // Shares are disjoint.
+            let status = unsafe {
+                memory::call(code.as_ref(), sizes, pointers, scratch.as_mut_ptr(), (begin as i64, end as i64))
+            };
             match status {
                 0 => Ok(()),
                 status::GATHER_OUT_OF_RANGE => Err(CallError::OutOfRange),
@@ -258,6 +273,20 @@ impl Kernel {
         });
         statuses.into_iter().collect()
     }
+}
+
+/// Bytes of each array that phases share: the parameters of a kernel behind its arguments.
+fn shared_bytes(loops: &onefold_loops::Kernel, arguments: usize, sizes: &[i64]) -> Result<Vec<usize>, CallError> {
+    let is_parameter = |b: &&Buffer| matches!(b.kind, BufferKind::Input | BufferKind::Output);
+    let bytes = |buffer: &Buffer| {
+        let bytes = buffer.len.eval(sizes).and_then(|n| n.checked_mul(u64::from(buffer.elem.bytes())));
+        bytes.and_then(|n| usize::try_from(n).ok()).ok_or_else(|| overflow(&buffer.name))
+    };
+    loops.buffers.iter().filter(is_parameter).skip(arguments).map(bytes).collect()
+}
+
+fn memory_of(name: &str, bytes: usize) -> Result<Scratch, CallError> {
+    Scratch::new(bytes).map_err(|e| CallError::Array { name: name.to_owned(), error: e.into() })
 }
 
 fn overflow(name: &str) -> CallError {

@@ -2,7 +2,7 @@
 
 mod assemble;
 mod group;
-mod nest;
+pub(crate) mod nest;
 pub mod reads;
 
 use crate::convert::Graph;

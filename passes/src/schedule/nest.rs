@@ -97,11 +97,21 @@ fn walk(
     }
 }
 
-fn coefficients(carry: &Carry) -> Vec<TermId> {
+/// The terms of a carry.
+pub(crate) fn coefficients(carry: &Carry) -> Vec<TermId> {
     match carry {
         Carry::Keep => vec![],
         Carry::Linear(row) => row.iter().map(|(c, _)| *c).collect(),
         Carry::Shift(c) | Carry::Scale(c) => vec![*c],
+    }
+}
+
+/// What there is to read of a state.
+pub(crate) fn parts_of(op: StateOp) -> &'static [Part] {
+    match op {
+        StateOp::TopK { .. } => &[Part::Values, Part::Indices],
+        StateOp::ArgMax => &[Part::Indices],
+        _ => &[Part::Values],
     }
 }
 
@@ -116,12 +126,7 @@ fn store_one(program: &mut FoldProgram, id: StateId, path: &[usize], rank: &dyn 
     let mut axes: Vec<AxisId> = bound.iter().chain(inner.iter().copied().collect::<AxisSet>().iter()).collect();
     axes.sort_by_key(|a| rank(*a));
     axes.dedup();
-    let parts: &[Part] = match state.op {
-        StateOp::TopK { .. } => &[Part::Values, Part::Indices],
-        StateOp::ArgMax => &[Part::Indices],
-        _ => &[Part::Values],
-    };
-    for part in parts {
+    for part in parts_of(state.op) {
         let dtype = if *part == Part::Indices { DType::I64 } else { state.dtype };
         let leaf = TermOp::State { state: id, part: *part };
         let Some(leaf) = find_leaf(program, &leaf) else { continue };
@@ -138,7 +143,8 @@ fn store_one(program: &mut FoldProgram, id: StateId, path: &[usize], rank: &dyn 
     }
 }
 
-fn find_leaf(program: &FoldProgram, op: &TermOp) -> Option<TermId> {
+/// The term of that operator, if there is one.
+pub(crate) fn find_leaf(program: &FoldProgram, op: &TermOp) -> Option<TermId> {
     (0..program.terms.len() as u32).map(TermId).find(|t| program.terms.get(*t).op == *op)
 }
 
@@ -187,16 +193,21 @@ fn replace_in(
         if path.starts_with(home) {
             continue;
         }
-        let mut made = HashMap::from([(leaf, load)]);
-        match step {
-            Step::Store { value, .. } | Step::Scan { value, .. } => *value = replace(program, *value, &mut made),
-            Step::Pass(pass) => {
-                for item in pass.order.clone() {
-                    replace_item(program, item, &mut made);
-                }
+        replace_in_step(program, step, leaf, load);
+    }
+}
+
+/// Replace a leaf in a step, and in those inside.
+pub(crate) fn replace_in_step(program: &mut FoldProgram, step: &mut Step, leaf: TermId, load: TermId) {
+    let mut made = HashMap::from([(leaf, load)]);
+    match step {
+        Step::Store { value, .. } | Step::Scan { value, .. } => *value = replace(program, *value, &mut made),
+        Step::Pass(pass) => {
+            for item in pass.order.clone() {
+                replace_item(program, item, &mut made);
             }
-            Step::Loop { .. } => {}
         }
+        Step::Loop { body, .. } => body.iter_mut().for_each(|step| replace_in_step(program, step, leaf, load)),
     }
 }
 

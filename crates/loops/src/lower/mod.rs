@@ -42,6 +42,7 @@ use crate::{BufId, BufferKind, Elem, Kernel, Reg, SizeParam, Split, Target};
 use emit::{Emit, I64};
 use onefold_ir::{AxisId, Extent};
 use onefold_passes::fold::{ArrayDecl, FoldProgram};
+use onefold_passes::phases;
 use scope::{Leaves, Scope, ScopeId};
 use size::Length;
 use std::collections::HashMap;
@@ -109,6 +110,36 @@ pub(crate) struct Lowering<'p> {
 /// # Errors
 /// The program uses what kernels do not support yet, or is malformed.
 pub fn lower(program: &FoldProgram, target: &Target, schedule: &Schedule) -> Result<Kernel, LowerError> {
+    phase(program, target, schedule, None)
+}
+
+/// The kernels of a program's phases (see [`phases::phases`]), to be run one after the other; each splits over its outermost
+/// loop. If there are several, all of them take the intermediates behind the outputs: arrays that live as long as the call.
+///
+/// # Errors
+/// As [`lower`].
+pub fn lower_phases(program: &FoldProgram, target: &Target, schedule: &Schedule) -> Result<Vec<Kernel>, LowerError> {
+    let phases = phases::phases(program);
+    if phases.len() < 2 {
+        return Ok(vec![lower(program, target, schedule)?]);
+    }
+    let mut kernels = vec![];
+    let mut passes_before = 0;
+    for (at, program) in phases.iter().enumerate() {
+        let kernel = phase(program, target, schedule, Some(passes_before))?;
+        passes_before += phases::passes(&program.body);
+        kernels.push(Kernel { name: format!("{}_{}", kernel.name, at + 1), ..kernel });
+    }
+    Ok(kernels)
+}
+
+/// The kernel of a program, or of one of its phases: then intermediates are parameters, and so many passes came before.
+fn phase(
+    program: &FoldProgram,
+    target: &Target,
+    schedule: &Schedule,
+    passes_before: Option<usize>,
+) -> Result<Kernel, LowerError> {
     let (program, tree) = nest::nest(program, (target.vector_bytes / 4).max(1));
     let program = &program;
     let mut emit = Emit::default();
@@ -140,12 +171,21 @@ pub fn lower(program: &FoldProgram, target: &Target, schedule: &Schedule) -> Res
         free_buffers: vec![],
         lane_buffers: HashMap::new(),
         split: None,
-        passes_done: 0,
+        passes_done: passes_before.unwrap_or(0),
     };
     lowering.scopes.push(Scope::root(root));
     lowering.inputs = lowering.arrays(&program.inputs, BufferKind::Input)?;
     lowering.outputs = lowering.arrays(&program.outputs, BufferKind::Output)?;
-    lowering.intermediates = lowering.arrays(&program.intermediates, BufferKind::Scratch)?;
+    let stored = phases::stored(&program.body);
+    for (at, decl) in program.intermediates.iter().enumerate() {
+        let kind = match passes_before {
+            None => BufferKind::Scratch,
+            Some(_) if stored.contains(&at) => BufferKind::Output,
+            Some(_) => BufferKind::Input,
+        };
+        let buffer = lowering.arrays(std::slice::from_ref(decl), kind)?;
+        lowering.intermediates.extend(buffer);
+    }
     match &tree[..] {
         [node] => lowering.outermost(node)?,
         nodes => lowering.nodes(nodes)?,

@@ -17,7 +17,7 @@ mod json;
 use crate::compiler::{find, Backend, Compiler};
 use crate::error::Error;
 use onefold_ir::{Func, Module};
-use onefold_loops::lower::lower;
+use onefold_loops::lower::lower_phases;
 use onefold_loops::Listing;
 use onefold_passes::convert::convert;
 use onefold_passes::fold::FoldProgram;
@@ -209,10 +209,13 @@ fn code(compiler: &Compiler, module: &Module, func: &Func, stage: Stage) -> Resu
     })?;
     let target = backend.target();
     let schedule = compiler.schedule_for(&program, &target);
-    let kernel = lower(&program, &target, &schedule)?;
-    Ok(match stage {
-        Stage::Loop => kernel.to_string(),
-        Stage::Asm => backend.listing(&kernel, Listing::Asm)?,
-        _ => backend.listing(&kernel, Listing::Ir)?,
-    })
+    let mut texts = vec![];
+    for kernel in lower_phases(&program, &target, &schedule)? {
+        texts.push(match stage {
+            Stage::Loop => kernel.to_string(),
+            Stage::Asm => backend.listing(&kernel, Listing::Asm)?,
+            _ => backend.listing(&kernel, Listing::Ir)?,
+        });
+    }
+    Ok(texts.join("\n"))
 }
