@@ -16,7 +16,7 @@ mod types;
 
 use cranelift_codegen::isa::OwnedTargetIsa;
 use cranelift_codegen::{ir, Context};
-use onefold_loops::{Backend, BackendError, Code, Kernel, Listing, Target};
+use onefold_loops::{verify, Backend, BackendError, Code, Kernel, Listing, Target};
 
 /// The backend.
 pub struct Cranelift {
@@ -46,6 +46,7 @@ impl Cranelift {
     }
 
     fn function(&self, kernel: &Kernel) -> Result<ir::Function, BackendError> {
+        verify(kernel).map_err(internal)?;
         translate::function(&order::interleave(kernel), &*self.isa).map_err(internal)
     }
 }

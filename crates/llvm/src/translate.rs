@@ -25,7 +25,7 @@ pub enum TranslateError {
     /// LLVM lacks an intrinsic.
     #[error("no intrinsic {0}")]
     Intrinsic(String),
-    /// A buffer on the stack that is too large.
+    /// A buffer on the stack without a fixed length that a frame can have.
     #[error("buffer {0} does not fit the stack")]
     Stack(String),
     /// A length over a size that the kernel does not have.
@@ -38,9 +38,6 @@ pub enum TranslateError {
     #[error("{0}")]
     Instruction(String),
 }
-
-/// Stack buffers beyond this are a mistake: threads have little more.
-const MAX_STACK: u64 = 1 << 20;
 
 /// A kernel's body as a function of its sizes, its share of the split loop, and a pointer for each buffer outside the stack.
 pub struct Body<'c> {
@@ -127,8 +124,8 @@ impl<'c> Translator<'_, '_, 'c> {
     }
 
     fn stack(&self, buffer: &Buffer) -> Result<PointerValue<'c>, TranslateError> {
-        let len = buffer.len.eval(&[]).filter(|n| *n <= MAX_STACK / u64::from(buffer.elem.bytes()));
-        let len = len.ok_or_else(|| TranslateError::Stack(buffer.name.clone()))? as u32;
+        let len = buffer.len.eval(&[]).and_then(|n| u32::try_from(n).ok());
+        let len = len.ok_or_else(|| TranslateError::Stack(buffer.name.clone()))?;
         let ty = types::memory(self.e.context, buffer.elem);
         let pointer = self.e.b.build_alloca(ty.array_type(len), "")?;
         if let Some(instruction) = pointer.as_instruction() {

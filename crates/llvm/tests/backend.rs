@@ -104,7 +104,7 @@ fn what_cannot_be_translated_is_an_error() {
         (simple("bf16", "fma %x, %x, %x"), "bf16 where floats"),
         (simple("f16", "sqrt %x"), "f16 where"),
         (without_size, "size 3"),
-        (huge, "does not fit the stack"),
+        (huge, "the stack buffers exceed"),
         (untyped, "f64"),
     ];
     for (kernel, words) in cases {

@@ -41,7 +41,11 @@ pub trait Code: Send + Sync {
     ///
     /// # Safety
     /// Sizes, pointers, alignment and lengths are as the kernel's buffers declare; outputs do not overlap anything else; the
-    /// iterations `begin..end` of different threads are disjoint.
+    /// iterations `begin..end` of different threads are disjoint. And the kernel itself stays inside its buffers, which
+    /// [`crate::verify`] does not show: it bounds the stack frame and checks types and assignments, not offsets. That rests on
+    /// [`crate::lower::lower`], which makes each offset from positions below the sizes of the buffer's axes, masks what lies beyond the
+    /// last vector, and refuses schedules out of range; and it is tested, by the interpreter of loop IR, which checks every access of
+    /// every kernel of the tests, and by native kernels between guard pages.
     unsafe fn call(&self, args: &CallArgs<'_>) -> i32;
 
     /// Whether calls with disjoint iterations may run at the same time.

@@ -28,6 +28,19 @@ pub mod status {
     pub const BAD_SCALE: i32 = 2;
 }
 
+/// The most bytes that the stack buffers of a kernel may have together: threads of hosts have 512 KiB on some systems.
+pub const MAX_FRAME: u64 = 384 << 10;
+
+/// Bytes of a kernel's buffers on the stack, each rounded up to its alignment, or `None` if one has no fixed length or that overflows.
+pub fn frame_bytes(kernel: &Kernel) -> Option<u64> {
+    let mut total = 0u64;
+    for buffer in kernel.buffers.iter().filter(|b| b.kind == BufferKind::Stack) {
+        let bytes = buffer.len.eval(&[])?.checked_mul(u64::from(buffer.elem.bytes()))?;
+        total = total.checked_add(bytes.checked_next_multiple_of(64)?)?;
+    }
+    Some(total)
+}
+
 /// Bytes of scratch that one call needs, or `None` if that overflows.
 pub fn scratch_bytes(kernel: &Kernel, sizes: &[i64]) -> Option<usize> {
     let mut total = 0usize;

@@ -77,6 +77,9 @@ impl Checker<'_> {
                 return declaration(format!("stack buffer {} has no fixed length", buffer.name));
             }
         }
+        if crate::frame_bytes(self.kernel).is_none_or(|bytes| bytes > crate::MAX_FRAME) {
+            return declaration(format!("the stack buffers exceed {} bytes", crate::MAX_FRAME));
+        }
         let split = self.kernel.split.iter().flat_map(|s| [s.begin, s.end]);
         for reg in self.kernel.sizes.iter().map(|s| s.reg).chain(split).collect::<Vec<_>>() {
             self.expect("a size", self.declared(reg)?, I64)?;

@@ -95,6 +95,17 @@ fn verification_finds_what_is_wrong() {
 }
 
 #[test]
+fn stack_frames_are_bounded() {
+    let text = |len: u64| format!("kernel @f() {{\nstack a: f32[{len}]\nstack b: f64[1]\n}}");
+    let most = (onefold_loops::MAX_FRAME - 64) / 4;
+    verify(&parse(&text(most)).expect("a kernel")).expect("a frame that fits");
+    for len in [most + 1, 1 << 32, 1 << 62] {
+        let error = verify(&parse(&text(len)).expect("a kernel")).expect_err("too much").to_string();
+        assert!(error.contains("the stack buffers exceed"), "{error}");
+    }
+}
+
+#[test]
 fn lowering_is_deterministic() {
     let kernels = kernels();
     for (first, second) in kernels.iter().zip(self::kernels()) {

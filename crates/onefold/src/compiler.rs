@@ -7,8 +7,8 @@ use crate::kernel::{Compiled, Engine, Kernel, Phase};
 use crate::signature::Signature;
 use crate::work::Traffic;
 use onefold_ir::{Constant, Func, Module, Op};
-use onefold_loops::lower::{lower_phases, Schedule};
-use onefold_loops::{Backend as CodeGenerator, BackendError, Target};
+use onefold_loops::lower::{lower_phases, LowerError, Schedule};
+use onefold_loops::{Backend as CodeGenerator, BackendError, Kernel as Loops, Target};
 use onefold_passes::fold::FoldProgram;
 use onefold_passes::saturate::Limits;
 use onefold_passes::{derive, Form, Options};
@@ -112,7 +112,8 @@ impl Compiler {
         self
     }
 
-    /// A schedule instead of the one that is chosen.
+    /// A schedule instead of the one that is chosen. Compilation fails if one of its numbers is out of range, or if the tiles need
+    /// more stack than a kernel may use.
     #[must_use]
     pub fn schedule(mut self, schedule: Schedule) -> Compiler {
         self.schedule = Some(schedule);
@@ -183,9 +184,24 @@ impl Compiler {
         self.backend
     }
 
-    /// The schedule of a program.
-    pub(crate) fn schedule_for(&self, program: &FoldProgram, target: &Target) -> Schedule {
-        self.schedule.clone().unwrap_or_else(|| Schedule::choose(program, target))
+    /// The loops of a program, with the schedule given or one that is chosen so that what tiles keep fits the stack.
+    pub(crate) fn lower(&self, program: &FoldProgram, target: &Target) -> Result<Vec<Loops>, Error> {
+        if let Some(schedule) = &self.schedule {
+            return Ok(lower_phases(program, target, schedule)?);
+        }
+        let mut schedule = Schedule::choose(program, target);
+        loop {
+            let longest = schedule.tiles.iter().copied().max().unwrap_or(1);
+            match lower_phases(program, target, &schedule) {
+                Err(LowerError::Frame { .. }) if longest > 1 => {
+                    schedule.tiles.iter_mut().for_each(|tile| *tile = (*tile).min(longest / 2));
+                }
+                kernels => {
+                    log::debug!("@{}: {schedule}", program.name);
+                    return Ok(kernels?);
+                }
+            }
+        }
     }
 
     fn build(&self, module: &Module, func: &Func) -> Result<Compiled, Error> {
@@ -202,9 +218,8 @@ impl Compiler {
         log::trace!("{}", derived.program);
         let start = Instant::now();
         let target = generator.target();
-        let schedule = self.schedule_for(&derived.program, &target);
-        let kernels = lower_phases(&derived.program, &target, &schedule)?;
-        log::debug!("@{}: lowered in {:.2?}, {schedule}", func.name, start.elapsed());
+        let kernels = self.lower(&derived.program, &target)?;
+        log::debug!("@{}: lowered in {:.2?}", func.name, start.elapsed());
         let mut phases = vec![];
         for loops in kernels {
             log::trace!("{loops}");

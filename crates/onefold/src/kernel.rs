@@ -260,7 +260,7 @@ impl Kernel {
             let mut scratch = memory_of("scratch memory", bytes)?;
             // SAFETY: `check` made sure that every array is as long as its shape at these sizes; those of inputs are dense or
             // dense copies, those of outputs exclusively borrowed and apart from everything else; the others were made for this call.
-            // Shares are disjoint.
+            // Shares are disjoint. The kernel is one that `lower` made, with a schedule in range: its offsets stay inside the buffers.
             let status = unsafe {
                 memory::call(code.as_ref(), sizes, pointers, scratch.as_mut_ptr(), (begin as i64, end as i64))
             };

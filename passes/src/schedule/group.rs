@@ -184,20 +184,30 @@ impl Groups {
             }
         }
         let mut groups = Groups::default();
-        // Operands have lower numbers than the terms that use them.
-        for id in all {
-            groups.place(terms, streams, id);
+        // Operands have lower numbers than the terms that use them, but for the values of a `topk` of which only the indices are used.
+        let mut waiting: Vec<TermId> = all.into_iter().collect();
+        while !waiting.is_empty() {
+            let before = waiting.len();
+            waiting.retain(|id| !groups.place(terms, streams, *id));
+            debug_assert!(waiting.len() < before, "reductions depend on each other in a circle");
+            if waiting.len() == before {
+                break;
+            }
         }
         groups.merge();
         groups
     }
 
-    fn place(&mut self, terms: &mut Terms, streams: &mut Streams, id: TermId) {
+    /// Put a reduction into a pass, unless one that it needs has none yet.
+    fn place(&mut self, terms: &mut Terms, streams: &mut Streams, id: TermId) -> bool {
         let term = terms.get(id).clone();
         let axes = reduced(&term.op).unwrap_or(AxisSet::EMPTY);
         let body = term.args[0];
         let inline = inline_in(terms, id);
         let needs = states_in(terms, body, &inline);
+        if !needs.iter().all(|n| self.of.contains_key(n)) {
+            return false;
+        }
         let rigid = !matches!(term.op, TermOp::Reduce(..));
         let free = free_axes(terms, id);
         let inputs = streamed_inputs(terms, body, axes);
@@ -210,7 +220,7 @@ impl Groups {
                 group.inputs.extend(inputs);
                 group.members.push(Member { term: id, corrected: Some(corrected) });
                 self.of.insert(id, at);
-                return;
+                return true;
             }
         }
         let after: BTreeSet<usize> = needs.iter().map(|n| self.of[n]).collect();
@@ -235,6 +245,7 @@ impl Groups {
         group.inputs.extend(inputs);
         group.members.push(Member { term: id, corrected: None });
         self.of.insert(id, at);
+        true
     }
 
     /// The pass of a corrected reduction's anchors, if it can join it.

@@ -36,7 +36,7 @@ mod tidy;
 mod topk;
 mod vector;
 
-pub use schedule::Schedule;
+pub use schedule::{Schedule, ScheduleError, MAX_IN_FLIGHT, MAX_TILE};
 
 use crate::{BufId, BufferKind, Elem, Kernel, Reg, SizeParam, Split, Target};
 use emit::{Emit, I64};
@@ -55,6 +55,18 @@ pub enum LowerError {
     Unsupported {
         /// What is not.
         what: String,
+    },
+    /// The schedule has a number that no kernel can be made with.
+    #[error(transparent)]
+    Schedule(#[from] ScheduleError),
+    /// What is kept of the tiles does not fit the stack.
+    #[error(
+        "the kernel's stack frame would have {bytes} bytes of at most {}: it needs shorter `tiles`",
+        crate::MAX_FRAME
+    )]
+    Frame {
+        /// Bytes of all buffers on the stack.
+        bytes: u64,
     },
     /// A bug of ours.
     #[error("internal error, this is a bug in onefold: {what}")]
@@ -108,7 +120,7 @@ pub(crate) struct Lowering<'p> {
 /// order; it splits over the outermost loop if it has just one.
 ///
 /// # Errors
-/// The program uses what kernels do not support yet, or is malformed.
+/// The schedule is out of range, or the program uses what kernels do not support yet or is malformed.
 pub fn lower(program: &FoldProgram, target: &Target, schedule: &Schedule) -> Result<Kernel, LowerError> {
     phase(program, target, schedule, None)
 }
@@ -140,6 +152,7 @@ fn phase(
     schedule: &Schedule,
     passes_before: Option<usize>,
 ) -> Result<Kernel, LowerError> {
+    schedule.check()?;
     let (program, tree) = nest::nest(program, (target.vector_bytes / 4).max(1));
     let program = &program;
     let mut emit = Emit::default();
@@ -193,7 +206,10 @@ fn phase(
     let body = lowering.emit.take(root);
     let Lowering { emit, sizes, split, .. } = lowering;
     let kernel = Kernel { name: program.name.clone(), sizes, buffers: emit.buffers, regs: emit.regs, split, body };
-    Ok(tidy::tidy(kernel))
+    match crate::frame_bytes(&kernel) {
+        Some(bytes) if bytes <= crate::MAX_FRAME => Ok(tidy::tidy(kernel)),
+        bytes => Err(LowerError::Frame { bytes: bytes.unwrap_or(u64::MAX) }),
+    }
 }
 
 impl Lowering<'_> {

@@ -11,15 +11,16 @@ use std::fmt;
 /// How a fold program becomes loops. The same schedule gives the same kernel everywhere.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Schedule {
-    /// For each pass, in order of the text, the number of elements of its last axis in a tile.
+    /// For each pass, in order of the text, the number of elements of its last axis in a tile: 1 to [`MAX_TILE`]. Passes beyond the
+    /// list have tiles of 64.
     pub tiles: Vec<u32>,
-    /// Vectors in flight in loops with cheap bodies.
+    /// Vectors in flight in loops with cheap bodies: 1 to [`MAX_IN_FLIGHT`].
     pub accumulators: u32,
-    /// Vectors in flight in loops with expensive bodies.
+    /// Vectors in flight in loops with expensive bodies: 1 to [`MAX_IN_FLIGHT`].
     pub unroll: u32,
-    /// Vectors of a state's row that are summed side by side.
+    /// Vectors of a state's row that are summed side by side: 1 to [`MAX_IN_FLIGHT`].
     pub block: u32,
-    /// Elements whose inner reductions run side by side.
+    /// Elements whose inner reductions run side by side: 1 to [`MAX_IN_FLIGHT`].
     pub side: u32,
     /// Whether sums along kept axes carry what rounding takes from them from tile to tile.
     pub compensate: bool,
@@ -32,7 +33,41 @@ const SHORT: u32 = 64;
 /// Tiles of passes that only stream rows into arrays: few enough rows for the prefetcher to follow.
 const ROWS: u32 = 16;
 
+/// The longest tile: what is kept of one lies on the stack.
+pub const MAX_TILE: u32 = 1 << 14;
+/// The most copies of a loop's body: beyond, values are spilled and code only grows.
+pub const MAX_IN_FLIGHT: u32 = 32;
+
+/// A number of a schedule that no kernel can be made with.
+#[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
+#[error("schedule: `{field}` is {value}, but must be from 1 to {largest}")]
+pub struct ScheduleError {
+    /// Which, as it is written: `side`, `tiles[1]`.
+    pub field: String,
+    /// What it is.
+    pub value: u32,
+    /// What it may be at most.
+    pub largest: u32,
+}
+
 impl Schedule {
+    /// Whether kernels can be made with these numbers.
+    ///
+    /// # Errors
+    /// The first that is out of range.
+    pub fn check(&self) -> Result<(), ScheduleError> {
+        let Schedule { tiles, accumulators, unroll, block, side, compensate: _ } = self;
+        let tiles = tiles.iter().enumerate().map(|(at, tile)| (format!("tiles[{at}]"), *tile, MAX_TILE));
+        let others = [("accumulators", accumulators), ("unroll", unroll), ("block", block), ("side", side)];
+        let others = others.map(|(name, value)| (name.to_owned(), *value, MAX_IN_FLIGHT));
+        for (field, value, largest) in tiles.chain(others) {
+            if !(1..=largest).contains(&value) {
+                return Err(ScheduleError { field, value, largest });
+            }
+        }
+        Ok(())
+    }
+
     /// A schedule for a program on a target.
     pub fn choose(program: &FoldProgram, target: &Target) -> Schedule {
         let (program, nodes) = nest(program, (target.vector_bytes / 4).max(1));

@@ -17,7 +17,6 @@ mod json;
 use crate::compiler::{find, Backend, Compiler};
 use crate::error::Error;
 use onefold_ir::{Func, Module};
-use onefold_loops::lower::lower_phases;
 use onefold_loops::Listing;
 use onefold_passes::convert::convert;
 use onefold_passes::fold::FoldProgram;
@@ -208,9 +207,8 @@ fn code(compiler: &Compiler, module: &Module, func: &Func, stage: Stage) -> Resu
         _ => compiler.chosen(),
     })?;
     let target = backend.target();
-    let schedule = compiler.schedule_for(&program, &target);
     let mut texts = vec![];
-    for kernel in lower_phases(&program, &target, &schedule)? {
+    for kernel in compiler.lower(&program, &target)? {
         texts.push(match stage {
             Stage::Loop => kernel.to_string(),
             Stage::Asm => backend.listing(&kernel, Listing::Asm)?,
