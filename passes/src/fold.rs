@@ -57,6 +57,23 @@ pub struct FoldProgram {
     pub anchors: Vec<Anchor>,
     /// What is done, in order.
     pub body: Vec<Step>,
+    /// Reductions that depend on others over the same axes and could not join their pass.
+    pub refused: Vec<Refused>,
+}
+
+/// A reduction that takes a stream of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// As people write it.
+    pub reduction: String,
+    /// The reason, in words.
+    pub why: String,
+}
+
+impl std::fmt::Display for Refused {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} streams again: {}", self.reduction, self.why)
+    }
 }
 
 /// An array in memory, dense and row-major.

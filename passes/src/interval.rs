@@ -5,7 +5,7 @@
 
 use crate::lang::{Facts, NodeOp};
 use crate::term::{TermOp, WideOp};
-use onefold_ir::{BinaryOp, ReduceOp, UnaryOp};
+use onefold_ir::{BinaryOp, DType, ReduceOp, UnaryOp};
 
 /// Closed bounds on a value, if it is not NaN.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -61,8 +61,9 @@ impl Interval {
         self.lo > 0.0
     }
 
-    fn add(self, other: Interval) -> Interval {
-        Interval::new(self.lo + other.lo, self.hi + other.hi)
+    /// Of a sum.
+    pub fn plus(self, other: Interval) -> Interval {
+        Interval::new(exact_sum(self.lo, other.lo), exact_sum(self.hi, other.hi))
     }
 
     /// Of a product.
@@ -96,29 +97,48 @@ impl Interval {
     }
 }
 
+/// A sum of two numbers, 0 where nothing but the rounding of earlier steps is left of it: constants that cancel in the reals must
+/// not leave a tiny number whose sign, or whose reciprocal, would then be taken seriously.
+pub fn exact_sum(a: f64, b: f64) -> f64 {
+    let sum = a + b;
+    if sum.is_finite() && sum.abs() <= 4.0 * f64::EPSILON * a.abs().max(b.abs()) {
+        return 0.0;
+    }
+    sum
+}
+
 /// Bounds of a node from those of its operands.
 pub fn of(op: &NodeOp, args: &[&Facts]) -> Interval {
-    let of = |i: usize| args[i].interval;
     match op {
-        NodeOp::Add(_) => args.iter().map(|a| a.interval).fold(Interval::point(0.0), Interval::add),
+        NodeOp::Add(_) => args.iter().map(|a| a.interval).fold(Interval::point(0.0), Interval::plus),
         NodeOp::Mul(_) => args.iter().map(|a| a.interval).fold(Interval::point(1.0), Interval::times),
-        NodeOp::Recip(_) => of(0).recip(),
+        NodeOp::Recip(_) => args[0].interval.recip(),
         NodeOp::Opaque(..) => Interval::ANY,
-        NodeOp::Prim(op, dtype) => match op {
-            TermOp::Literal(value) => Interval::point(value.as_f64()),
-            TermOp::Index(_) | TermOp::Size(_) | TermOp::Seen(_) => Interval::NONNEGATIVE,
-            TermOp::Unary(op) => unary(*op, of(0)),
-            TermOp::Wide(WideOp::Mantissa) => Interval::new(0.5, 2.0),
-            TermOp::Wide(WideOp::Exponent) => of(0).monotone(|x| (x * std::f64::consts::LOG2_E).round_ties_even()),
-            TermOp::Wide(WideOp::Power) => of(0).monotone(f64::exp2),
-            TermOp::Binary(op) => binary(*op, of(0), of(1)),
-            TermOp::Select => of(1).union(of(2)),
-            TermOp::Cast if dtype.is_float() => of(0),
-            TermOp::Reduce(op, _) => reduce(*op, of(0)),
-            TermOp::ArgMax(_) => Interval::NONNEGATIVE,
-            TermOp::TopK { part: onefold_ir::Part::Values, .. } => of(0),
-            _ => Interval::ANY,
-        },
+        NodeOp::Prim(op, dtype) => {
+            let args: Vec<Interval> = args.iter().map(|a| a.interval).collect();
+            of_term(op, *dtype, &args)
+        }
+    }
+}
+
+/// Bounds of a term from those of its operands.
+pub fn of_term(op: &TermOp, dtype: DType, args: &[Interval]) -> Interval {
+    match op {
+        TermOp::Literal(value) => Interval::point(value.as_f64()),
+        TermOp::Index(_) | TermOp::Size(_) | TermOp::Seen(_) => Interval::NONNEGATIVE,
+        TermOp::Unary(op) => unary(*op, args[0]),
+        TermOp::Wide(WideOp::Mantissa) => Interval::new(0.5, 2.0),
+        TermOp::Wide(WideOp::Exponent) => args[0].monotone(|x| (x * std::f64::consts::LOG2_E).round_ties_even()),
+        TermOp::Wide(WideOp::Power) => args[0].monotone(f64::exp2),
+        // Integers wrap.
+        TermOp::Binary(op) if dtype.is_float() => binary(*op, args[0], args[1]),
+        TermOp::Binary(op @ (BinaryOp::Min | BinaryOp::Max)) => binary(*op, args[0], args[1]),
+        TermOp::Select => args[1].union(args[2]),
+        TermOp::Cast if dtype.is_float() => args[0],
+        TermOp::Reduce(op, _) => reduce(*op, args[0]),
+        TermOp::ArgMax(_) => Interval::NONNEGATIVE,
+        TermOp::TopK { part: onefold_ir::Part::Values, .. } => args[0],
+        _ => Interval::ANY,
     }
 }
 
@@ -152,6 +172,10 @@ fn binary(op: BinaryOp, a: Interval, b: Interval) -> Interval {
     match op {
         BinaryOp::Min => Interval::new(a.lo.min(b.lo), a.hi.min(b.hi)),
         BinaryOp::Max => Interval::new(a.lo.max(b.lo), a.hi.max(b.hi)),
+        BinaryOp::Add => a.plus(b),
+        BinaryOp::Sub => a.plus(Interval::new(-b.hi, -b.lo)),
+        BinaryOp::Mul => a.times(b),
+        BinaryOp::Div => a.times(b.recip()),
         BinaryOp::Pow if a.lo >= 0.0 => Interval::NONNEGATIVE,
         _ => Interval::ANY,
     }

@@ -5,6 +5,7 @@
 //! so: integer arithmetic wraps and keeps its form.
 
 use crate::interval::Interval;
+use crate::order::{self, Order};
 use crate::term::TermOp;
 use egg::{Analysis, DidMerge, EGraph, Id, Language};
 use onefold_ir::{AxisSet, BinaryOp, DType, Literal, UnaryOp};
@@ -47,6 +48,20 @@ pub struct Facts {
     pub interval: Interval,
     /// Whether the value is a finite number whatever the inputs are.
     pub finite: bool,
+    /// Classes between which the value lies.
+    pub order: Order,
+}
+
+/// Whether two descriptions can be of one value: dtypes and constants are the same, bounds overlap. The cheapest detector of a wrong
+/// law; constants and bounds may differ by the rounding of different ways to them.
+fn agree(a: &Facts, b: &Facts) -> bool {
+    let near = |x: f64, y: f64| x == y || (x - y).abs() <= 1e-6 * x.abs().max(y.abs()) + 1e-9;
+    let constants = match (a.constant, b.constant) {
+        (Some(x), Some(y)) => near(x.as_f64(), y.as_f64()),
+        _ => true,
+    };
+    let both = a.interval.intersect(b.interval);
+    a.dtype == b.dtype && constants && (both.lo <= both.hi || near(both.lo, both.hi))
 }
 
 /// The e-class analysis.
@@ -54,11 +69,14 @@ pub struct Facts {
 pub struct Analyse {
     /// No law adds to an e-graph that is larger: egg counts nodes between rounds only, and a round must not run away either.
     pub max_nodes: usize,
+    /// Whether every law used is sound, so that merged facts must agree. Searches for corrections cancel what may be zero (that is why
+    /// what they find is checked), and a zero among the operands makes 0 and 1 one there.
+    pub sound: bool,
 }
 
 impl Default for Analyse {
     fn default() -> Analyse {
-        Analyse { max_nodes: 20_000 }
+        Analyse { max_nodes: 20_000, sound: true }
     }
 }
 
@@ -142,7 +160,7 @@ pub fn facts_of(op: &NodeOp, args: &[&Facts]) -> Facts {
         None => interval,
     };
     let finite = crate::finite::of(op, dtype, args, interval);
-    Facts { dtype, axes, constant, interval, finite }
+    Facts { dtype, axes, constant, interval, finite, order: Order::default() }
 }
 
 /// Folding of float constants, for the operations whose result in f64, rounded once, is the operation's own.
@@ -158,7 +176,7 @@ fn constant_of(op: &NodeOp, args: &[&Facts]) -> Option<Literal> {
     }
     let values: Vec<f64> = args.iter().map(|a| a.constant.map(Literal::as_f64)).collect::<Option<_>>()?;
     let value = match op {
-        NodeOp::Add(_) => values.iter().sum(),
+        NodeOp::Add(_) => values.iter().copied().fold(0.0, crate::interval::exact_sum),
         NodeOp::Mul(_) => values.iter().product(),
         NodeOp::Recip(_) => 1.0 / values[0],
         NodeOp::Prim(TermOp::Unary(op), _) => crate::eval::unary(*op, values[0])?,
@@ -168,61 +186,26 @@ fn constant_of(op: &NodeOp, args: &[&Facts]) -> Option<Literal> {
     value.is_finite().then_some(Literal::Float(value))
 }
 
-/// Whether `x + minus <= 0` because minus is the negation of a maximum over values among which x is.
-fn below(egraph: &Graph, x: Id, minus: Id) -> bool {
-    egraph[minus].nodes.iter().any(|n| {
-        let NodeOp::Mul(_) = n.op else { return false };
-        let [a, b] = n.args[..] else { return false };
-        let is_minus_one = |i: Id| egraph[i].data.constant.is_some_and(|c| c.as_f64() == -1.0);
-        (is_minus_one(a) && at_most(egraph, x, b, 4)) || (is_minus_one(b) && at_most(egraph, x, a, 4))
-    })
-}
-
-/// Whether `x * recip` is `x / m` for a maximum m over values among which |x| is.
-fn is_share(egraph: &Graph, dtype: DType, x: Id, recip: Id) -> bool {
-    let Some(magnitude) = egraph.lookup(Node::unary(UnaryOp::Abs, dtype, x)) else { return false };
-    egraph[recip].nodes.iter().any(|n| matches!(n.op, NodeOp::Recip(_)) && at_most(egraph, magnitude, n.args[0], 4))
-}
-
-/// Whether a value never exceeds another because that is a maximum that includes it.
-fn at_most(egraph: &Graph, x: Id, bound: Id, depth: u32) -> bool {
-    if egraph.find(x) == egraph.find(bound) {
-        return true;
-    }
-    depth > 0
-        && egraph[bound].nodes.iter().any(|n| match &n.op {
-            NodeOp::Prim(TermOp::Reduce(onefold_ir::ReduceOp::Max, _) | TermOp::Binary(BinaryOp::Max), _) => {
-                n.args.iter().any(|a| at_most(egraph, x, *a, depth - 1))
-            }
-            _ => false,
-        })
-}
-
 impl Analysis<Node> for Analyse {
     type Data = Facts;
 
     fn make(egraph: &mut Graph, node: &Node, _id: Id) -> Facts {
         let args: Vec<&Facts> = node.args.iter().map(|a| &egraph[*a].data).collect();
         let mut facts = facts_of(&node.op, &args);
-        if let (NodeOp::Add(_), [a, b]) = (&node.op, node.args.as_slice()) {
-            if below(egraph, *a, *b) || below(egraph, *b, *a) {
-                facts.interval = facts.interval.intersect(Interval::new(f64::NEG_INFINITY, 0.0));
-            }
-        }
-        if let (NodeOp::Mul(dtype), [a, b]) = (&node.op, node.args.as_slice()) {
-            if is_share(egraph, *dtype, *a, *b) || is_share(egraph, *dtype, *b, *a) {
-                facts.interval = facts.interval.intersect(Interval::new(-1.0, 1.0));
-            }
-        }
+        facts.interval = facts.interval.intersect(order::bounds(egraph, node));
+        let args: Vec<(Id, &Facts)> = node.args.iter().map(|a| (egraph.find(*a), &egraph[*a].data)).collect();
+        facts.order = Order::of(&node.op, &args);
         facts
     }
 
     fn merge(&mut self, a: &mut Facts, b: Facts) -> DidMerge {
+        debug_assert!(!self.sound || agree(a, &b), "a law made two values one: {a:?} and {b:?}");
         let before = a.clone();
         a.axes = a.axes.intersect(b.axes);
         a.constant = a.constant.or(b.constant);
         a.interval = a.interval.intersect(b.interval);
         a.finite |= b.finite;
+        a.order.merge(b.order.clone());
         DidMerge(*a != before, *a != b)
     }
 

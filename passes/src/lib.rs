@@ -15,6 +15,7 @@ pub mod interp;
 pub mod interval;
 pub mod lang;
 pub mod laws;
+mod order;
 pub mod phases;
 pub mod pipeline;
 pub mod print;

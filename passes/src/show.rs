@@ -94,6 +94,9 @@ impl fmt::Display for FoldProgram {
         for step in &self.body {
             self.step(f, step, 1)?;
         }
+        for refused in &self.refused {
+            writeln!(f, "  // {refused}")?;
+        }
         let counts: Vec<String> = self.inputs.iter().zip(reads(self)).map(|(a, n)| format!("{} {n}", a.name)).collect();
         writeln!(f, "  // streams: {}", counts.join(", "))?;
         writeln!(f, "}}")

@@ -4,7 +4,8 @@
 //! *uncorrected*. A reduction whose body depends on another's result r, with a correction, runs beside it: it has the number of r itself.
 
 use crate::derive::basis::{Known, Search};
-use crate::derive::Correction;
+use crate::derive::prefix::{clamp, Prefixes};
+use crate::derive::{anchors_of, Correction, Refusal};
 use crate::fold::AnchorId;
 use crate::term::{Term, TermId, TermOp, Terms};
 use onefold_ir::{AxisId, AxisSet, ReduceOp};
@@ -35,8 +36,8 @@ struct Stream {
 #[derive(Debug, Default)]
 pub struct Streams {
     levels: HashMap<TermId, Levels>,
-    corrected: HashMap<TermId, Option<Corrected>>,
-    known: Known,
+    corrected: HashMap<TermId, Result<Corrected, Refusal>>,
+    known: HashMap<AxisSet, Known>,
     /// For each anchor the term it stands for.
     pub anchors: Vec<TermId>,
     /// Whether corrections are looked for; without them every dependence costs a stream.
@@ -74,12 +75,17 @@ impl Streams {
     /// The correction of a reduction, if it depends on others of its stream and has one.
     pub fn corrected(&mut self, terms: &mut Terms, id: TermId) -> Option<Corrected> {
         self.levels(terms, id);
-        self.corrected.get(&id).cloned().flatten()
+        self.corrected.get(&id).cloned()?.ok()
+    }
+
+    /// Why a reduction that depends on others of its stream needs a stream of its own.
+    pub fn refused(&self, id: TermId) -> Option<&Refusal> {
+        self.corrected.get(&id)?.as_ref().err()
     }
 
     /// The correction of a term whose stream number is known already.
     pub fn known_correction(&self, id: TermId) -> Option<&Corrected> {
-        self.corrected.get(&id)?.as_ref()
+        self.corrected.get(&id)?.as_ref().ok()
     }
 
     fn compute(&mut self, terms: &mut Terms, id: TermId) -> Levels {
@@ -96,7 +102,7 @@ impl Streams {
         let mut level = below + 1;
         if below > 0 && self.correct {
             let found = self.correct(terms, &term, axes, below);
-            if found.is_some() {
+            if found.is_ok() {
                 level = below;
             }
             self.corrected.insert(id, found);
@@ -109,36 +115,53 @@ impl Streams {
 
     /// Look for a correction of a reduction whose body needs results at a stream number. Anchors are first the largest subterms free of the
     /// axes; if there is no law for those, the reductions themselves (`exp(x - m) - exp(-m)` has one in m, not in `exp(-m)`).
-    fn correct(&mut self, terms: &mut Terms, term: &Term, axes: AxisSet, level: u32) -> Option<Corrected> {
-        if !terms.get(term.args[0]).dtype.is_float() {
-            return None;
+    fn correct(&mut self, terms: &mut Terms, term: &Term, axes: AxisSet, level: u32) -> Result<Corrected, Refusal> {
+        if !terms.get(term.args[0]).dtype.is_float() || matches!(term.op, TermOp::Reduce(ReduceOp::Prod, _)) {
+            return Err(Refusal::NoCarry);
         }
-        let largest = self.correct_with(terms, term, axes, level, true);
-        largest.or_else(|| self.correct_with(terms, term, axes, level, false))
+        let first = match self.correct_with(terms, term, Stream { axes, level, largest: true }) {
+            Ok(found) => return Ok(found),
+            Err(why) => why,
+        };
+        let second = self.correct_with(terms, term, Stream { axes, level, largest: false });
+        second.map_err(|why| if why.rank() > first.rank() { why } else { first })
     }
 
-    fn correct_with(
-        &mut self,
-        terms: &mut Terms,
-        term: &Term,
-        axes: AxisSet,
-        level: u32,
-        largest: bool,
-    ) -> Option<Corrected> {
-        let stream = Stream { axes, level, largest };
-        let body = self.anchored(terms, term.args[0], &stream, &mut HashMap::new())?;
-        let anchors = crate::derive::probe::anchors_of(terms, &[body]);
+    fn correct_with(&mut self, terms: &mut Terms, term: &Term, stream: Stream) -> Result<Corrected, Refusal> {
+        let axes = stream.axes;
+        let body = self.anchored(terms, term.args[0], &stream, &mut HashMap::new()).ok_or(Refusal::NotAnAnchor)?;
         // An anchor must be one value for all the elements that a state adds up.
-        if anchors.iter().any(|a| !terms.get(self.anchors[a.0 as usize]).axes.is_subset(term.axes)) {
-            return None;
+        for anchor in anchors_of(terms, &[body]) {
+            let value = self.anchors[anchor.0 as usize];
+            if !terms.get(value).axes.is_subset(term.axes) {
+                return Err(Refusal::NotScalar(value));
+            }
         }
-        let mut search = Search::new(terms, axes, &mut self.known);
+        let body = self.clamped(terms, body, axes);
+        Prefixes::new(terms, &self.anchors, axes).bodies(&[body])?;
+        let known = self.known.entry(axes).or_insert_with(|| Known::new(axes));
+        let mut search = Search::new(terms, &self.anchors, axes, known, body);
         let correction = match term.op {
             TermOp::Reduce(ReduceOp::Sum, _) => search.sum(body)?,
-            TermOp::Reduce(ReduceOp::Prod, _) => return None,
-            _ => search.extremum(body)?,
+            TermOp::Reduce(..) => search.extremum(body, false)?,
+            _ => search.extremum(body, true)?,
         };
-        Some(Corrected { anchors, body, correction })
+        Ok(Corrected { anchors: anchors_of(terms, &[body]), body, correction })
+    }
+
+    /// A body whose anchors are kept where exponentials of them are in range.
+    fn clamped(&mut self, terms: &mut Terms, body: TermId, axes: AxisSet) -> TermId {
+        let mut body = body;
+        for (leaf, op, bound) in Prefixes::new(terms, &self.anchors, axes).clamps(body) {
+            let TermOp::Anchor(anchor) = terms.get(leaf).op else { continue };
+            let value = clamp(terms, self.anchors[anchor.0 as usize], op, bound);
+            self.levels(terms, value);
+            let kept = self.anchor(value);
+            let (dtype, axes) = (terms.get(value).dtype, terms.get(value).axes);
+            let kept = terms.add(Term { op: TermOp::Anchor(kept), args: vec![], dtype, axes });
+            body = terms.replace(body, leaf, kept);
+        }
+        body
     }
 
     /// A body with anchors in place of what depends on the other reductions of its stream. `None` if something of that stream number

@@ -198,6 +198,24 @@ impl Terms {
         self.make(TermOp::Unary(op), dtype, vec![a])
     }
 
+    /// A term with one term in it replaced by another of the same dtype; bounds are kept.
+    pub fn replace(&mut self, root: TermId, from: TermId, to: TermId) -> TermId {
+        let mut made: HashMap<TermId, TermId> = HashMap::from([(from, to)]);
+        for id in self.reachable(&[root]) {
+            if made.contains_key(&id) {
+                continue;
+            }
+            let term = self.get(id).clone();
+            let args: Vec<TermId> = term.args.iter().map(|a| made[a]).collect();
+            let new = if args == term.args { id } else { self.add(Term { args, ..term }) };
+            if new != id {
+                self.set_interval(new, self.interval(id));
+            }
+            made.insert(id, new);
+        }
+        made[&root]
+    }
+
     /// All terms below and including some roots, operands first.
     pub fn reachable(&self, roots: &[TermId]) -> Vec<TermId> {
         let mut seen = vec![false; self.nodes.len()];

@@ -6,9 +6,10 @@
 //! sums of the `b_l` are a state. For `(x - a)^2` this gives `{(x - a)^2, x - a, 1}` and the pairwise form of the variance
 //! (Chan, Golub and LeVeque, 1983); for `exp(x - a) * (x - a)` the two terms `{exp(x - a) * (x - a), exp(x - a)}`.
 
-use super::probe::{anchors_of, holds, value};
-use super::rho::{self, mentions_anchor, Relation};
-use super::Correction;
+use super::prefix::Prefixes;
+use super::probe::{Claim, Probes, Verdict};
+use super::rho::{self, Relation};
+use super::{mentions_anchor, Correction, Refusal};
 use crate::term::{Term, TermId, TermOp, Terms};
 use onefold_ir::{AxisSet, BinaryOp, UnaryOp};
 use std::collections::HashMap;
@@ -29,33 +30,61 @@ fn likely_first(op: &TermOp) -> [Relation; 2] {
     }
 }
 
-/// Relations found so far, for each term, streamed axes and kind.
-pub type Known = HashMap<(TermId, AxisSet, Relation), Option<TermId>>;
+/// What searches over one stream have found and drawn so far.
+#[derive(Debug)]
+pub struct Known {
+    relations: HashMap<(TermId, Relation), Result<TermId, Refusal>>,
+    probes: Probes,
+}
+
+impl Known {
+    /// Of streams along some axes.
+    pub fn new(axes: AxisSet) -> Known {
+        Known { relations: HashMap::new(), probes: Probes::new(axes) }
+    }
+}
 
 /// One search, with what it has found so far.
 pub struct Search<'a> {
     /// Where terms live.
-    pub terms: &'a mut Terms,
+    terms: &'a mut Terms,
+    /// What each anchor stands for.
+    anchors: &'a [TermId],
     /// Streamed axes.
-    pub axes: AxisSet,
+    axes: AxisSet,
     memo: HashMap<TermId, Option<Combination>>,
     known: &'a mut Known,
+    /// Of all that went wrong, what came furthest.
+    why: Refusal,
 }
 
 impl<'a> Search<'a> {
-    /// A search over streamed axes.
-    pub fn new(terms: &'a mut Terms, axes: AxisSet, known: &'a mut Known) -> Search<'a> {
-        Search { terms, axes, memo: HashMap::new(), known }
+    /// A search over streamed axes for a body.
+    pub fn new(
+        terms: &'a mut Terms,
+        anchors: &'a [TermId],
+        axes: AxisSet,
+        known: &'a mut Known,
+        body: TermId,
+    ) -> Search<'a> {
+        known.probes.note_literals(terms, &[body]);
+        Search { terms, anchors, axes, memo: HashMap::new(), known, why: Refusal::NoLaw(body) }
     }
 
-    /// The correction of a sum over a body.
-    pub fn sum(&mut self, body: TermId) -> Option<Correction> {
+    /// The correction of a sum over the body.
+    ///
+    /// # Errors
+    /// There is none that holds at every prefix.
+    pub fn sum(&mut self, body: TermId) -> Result<Correction, Refusal> {
         let one = rho::one(self.terms, self.terms.get(body).dtype);
         let mut bodies = vec![self.product(body, one)];
-        let mut rows = vec![];
+        let mut rows: Vec<Vec<(TermId, usize)>> = vec![];
         while rows.len() < bodies.len() {
+            let body = bodies[rows.len()];
             let mut row = vec![];
-            for (coefficient, term) in self.combination(bodies[rows.len()])? {
+            let Some(combination) = self.combination(body) else { return Err(self.why.clone()) };
+            self.check(&Claim { term: body, products: &combination, summand: None })?;
+            for (coefficient, term) in combination {
                 let at = bodies.iter().position(|b| *b == term).unwrap_or_else(|| {
                     bodies.push(term);
                     bodies.len() - 1
@@ -63,71 +92,81 @@ impl<'a> Search<'a> {
                 row.push((coefficient, at));
             }
             if bodies.len() > MAX_BASIS {
-                return None;
+                return Err(Refusal::BasisTooLarge);
             }
-            self.verify(bodies[rows.len()], &row, &bodies).then_some(())?;
             rows.push(row);
         }
-        Some(Correction::Linear { bodies, rows })
+        let correction = Correction::Linear { bodies, rows };
+        self.prefixes().coefficients(&correction.coefficients())?;
+        Ok(correction)
     }
 
-    /// The correction of a maximum, a minimum or the like over a body.
-    pub fn extremum(&mut self, body: TermId) -> Option<Correction> {
+    /// The correction of a maximum, a minimum or, if `selects`, of something of which the position counts too.
+    ///
+    /// # Errors
+    /// There is none that holds at every prefix.
+    pub fn extremum(&mut self, body: TermId, selects: bool) -> Result<Correction, Refusal> {
         for relation in likely_first(&self.terms.get(body).op.clone()) {
             let Some(found) = self.relation(body, relation) else { continue };
+            self.prefixes().coefficients(&[found])?;
             match relation {
-                Relation::Difference => return Some(Correction::Shift(found)),
-                Relation::Quotient if self.is_positive(found) => return Some(Correction::Scale(found)),
-                Relation::Quotient => {}
+                Relation::Difference => return Ok(Correction::Shift(found)),
+                // A factor of 0 leaves the largest value, which is 0 then, but not its place.
+                Relation::Quotient if self.is_scale(found, selects) => return Ok(Correction::Scale(found)),
+                Relation::Quotient => self.blame(Refusal::Sign(found)),
             }
         }
-        None
+        Err(self.why.clone())
     }
 
-    fn is_positive(&self, scale: TermId) -> bool {
-        let terms = &*self.terms;
-        let anchors = anchors_of(terms, &[scale]);
-        holds(terms, &anchors, |p| {
-            let v = value(terms, scale, p, false);
-            (if v > 0.0 || v.is_nan() { v } else { f64::MAX }, v)
-        })
+    fn is_scale(&self, found: TermId, selects: bool) -> bool {
+        let mut prefixes = self.prefixes();
+        prefixes.is_positive(found) || !selects && prefixes.interval(found).is_nonnegative()
+    }
+
+    fn prefixes(&self) -> Prefixes<'_> {
+        Prefixes::new(self.terms, self.anchors, self.axes)
+    }
+
+    fn blame(&mut self, why: Refusal) {
+        if why.rank() > self.why.rank() {
+            self.why = why;
+        }
     }
 
     /// A factor or a summand from the e-graph, checked.
     fn relation(&mut self, body: TermId, relation: Relation) -> Option<TermId> {
-        if let Some(known) = self.known.get(&(body, self.axes, relation)) {
-            return *known;
-        }
-        let found = self.find_relation(body, relation);
-        self.known.insert((body, self.axes, relation), found);
-        found
+        let found = match self.known.relations.get(&(body, relation)) {
+            Some(known) => known.clone(),
+            None => {
+                let found = self.find_relation(body, relation);
+                self.known.relations.insert((body, relation), found.clone());
+                found
+            }
+        };
+        found.map_err(|why| self.blame(why)).ok()
     }
 
-    fn find_relation(&mut self, body: TermId, relation: Relation) -> Option<TermId> {
-        let found = rho::search(self.terms, body, self.axes, relation)?;
-        let terms = &*self.terms;
-        let anchors = anchors_of(terms, &[body, found]);
-        let ok = holds(terms, &anchors, |p| {
-            let (old, new) = (value(terms, body, p, true), value(terms, body, p, false));
-            let moved = value(terms, found, p, false);
-            (if relation == Relation::Quotient { old * moved } else { old + moved }, new)
-        });
-        ok.then_some(found)
+    fn find_relation(&mut self, body: TermId, relation: Relation) -> Result<TermId, Refusal> {
+        let found = rho::search(self.terms, body, self.axes, relation).ok_or(Refusal::NoLaw(body))?;
+        let factor = [(found, body)];
+        let claim = match relation {
+            Relation::Quotient => Claim { term: body, products: &factor, summand: None },
+            Relation::Difference => Claim { term: body, products: &[], summand: Some(found) },
+        };
+        self.check(&claim)?;
+        Ok(found)
     }
 
-    fn verify(&self, body: TermId, row: &[(TermId, usize)], bodies: &[TermId]) -> bool {
-        let terms = &*self.terms;
-        let mut all = vec![body];
-        all.extend(row.iter().map(|(c, _)| *c));
-        let anchors = anchors_of(terms, &all);
-        if anchors.is_empty() {
-            return true;
+    fn check(&mut self, claim: &Claim<'_>) -> Result<(), Refusal> {
+        if !mentions_anchor(self.terms, claim.term) {
+            return Ok(());
         }
-        holds(terms, &anchors, |p| {
-            let moved =
-                row.iter().map(|(c, at)| value(terms, *c, p, false) * value(terms, bodies[*at], p, true)).sum::<f64>();
-            (moved, value(terms, body, p, false))
-        })
+        match self.known.probes.check(self.terms, self.anchors, claim) {
+            Verdict::Holds => Ok(()),
+            Verdict::Fails { found, wanted } => Err(Refusal::Fails { term: claim.term, found, wanted }),
+            Verdict::Untested => Err(Refusal::Untested(claim.term)),
+        }
     }
 
     fn combination(&mut self, u: TermId) -> Option<Combination> {
@@ -164,21 +203,100 @@ impl<'a> Search<'a> {
             }
         }
         match term.op {
-            TermOp::Binary(op @ (BinaryOp::Add | BinaryOp::Sub)) => {
-                let mut all = self.combination(term.args[0])?;
-                for (c, t) in self.combination(term.args[1])? {
-                    let c = if op == BinaryOp::Sub { self.terms.unary(UnaryOp::Neg, c) } else { c };
-                    all.push((c, t));
-                }
-                Some(self.collect(all))
-            }
+            TermOp::Binary(op @ (BinaryOp::Add | BinaryOp::Sub)) => self.sum_of(u, op, &term, one),
             TermOp::Unary(UnaryOp::Neg) => {
                 let inner = self.combination(term.args[0])?;
                 Some(inner.into_iter().map(|(c, t)| (self.terms.unary(UnaryOp::Neg, c), t)).collect())
             }
             TermOp::Select if !mentions_anchor(self.terms, term.args[0]) => self.branches(&term.args, one),
+            TermOp::Cast if self.terms.get(term.args[0]).dtype.is_float() => {
+                let inner = self.combination(term.args[0])?;
+                let cast = |terms: &mut Terms, x: TermId| terms.make(TermOp::Cast, term.dtype, vec![x]);
+                Some(inner.into_iter().map(|(c, t)| (cast(self.terms, c), cast(self.terms, t))).collect())
+            }
             _ => None,
         }
+    }
+
+    /// Of a sum or difference. Two terms that each move by a factor come apart. Otherwise it stays whole and its change is added: `y - b * x`
+    /// is a difference of near values, which sums of `y` and of `x` would not give back.
+    fn sum_of(&mut self, u: TermId, op: BinaryOp, term: &Term, one: TermId) -> Option<Combination> {
+        let (left, right) = (self.combination(term.args[0])?, self.combination(term.args[1])?);
+        let scales = |side: &Combination, of: TermId| matches!(side[..], [(c, t)] if t == of && c != one);
+        if scales(&left, term.args[0]) && scales(&right, term.args[1]) {
+            let mut all = left;
+            for (c, t) in right {
+                let c = if op == BinaryOp::Sub { self.terms.unary(UnaryOp::Neg, c) } else { c };
+                all.push((c, t));
+            }
+            return Some(self.collect(all));
+        }
+        let mut all = vec![(one, u)];
+        all.extend(self.change(u)?);
+        Some(self.collect(all))
+    }
+
+    /// By which combination of terms a term changes: `u(new) - u(old)`.
+    fn change(&mut self, u: TermId) -> Option<Combination> {
+        if !mentions_anchor(self.terms, u) {
+            return Some(vec![]);
+        }
+        let term = self.terms.get(u).clone();
+        let one = rho::one(self.terms, term.dtype);
+        let is_free = |terms: &Terms, axes: AxisSet, t: TermId| terms.get(t).axes.intersect(axes).is_empty();
+        if is_free(self.terms, self.axes, u) {
+            return Some(vec![(self.moved(u), one)]);
+        }
+        match term.op {
+            TermOp::Binary(op @ (BinaryOp::Add | BinaryOp::Sub)) => {
+                let mut all = self.change(term.args[0])?;
+                for (c, t) in self.change(term.args[1])? {
+                    let c = if op == BinaryOp::Sub { self.negate_shift(c) } else { c };
+                    all.push((c, t));
+                }
+                return Some(all);
+            }
+            TermOp::Unary(UnaryOp::Neg) => {
+                let inner = self.change(term.args[0])?;
+                return Some(inner.into_iter().map(|(c, t)| (self.negate_shift(c), t)).collect());
+            }
+            TermOp::Binary(BinaryOp::Mul) => {
+                for (factor, rest) in [(term.args[0], term.args[1]), (term.args[1], term.args[0])] {
+                    if is_free(self.terms, self.axes, factor) && !mentions_anchor(self.terms, rest) {
+                        return Some(vec![(self.moved(factor), rest)]);
+                    }
+                }
+            }
+            _ => {}
+        }
+        let mut all = self.combination(u)?;
+        let itself = all.iter().position(|(_, t)| *t == u)?;
+        match all[itself].0 {
+            c if c == one => drop(all.remove(itself)),
+            c => all[itself].0 = self.terms.binary(BinaryOp::Sub, c, one),
+        }
+        Some(all)
+    }
+
+    /// `u(new) - u(old)` of a term free of the streamed axes.
+    fn moved(&mut self, u: TermId) -> TermId {
+        let old = self.at_old(u);
+        self.terms.binary(BinaryOp::Sub, u, old)
+    }
+
+    /// A term with old anchors in place of new ones.
+    fn at_old(&mut self, u: TermId) -> TermId {
+        let mut made: HashMap<TermId, TermId> = HashMap::new();
+        for id in self.terms.reachable(&[u]) {
+            let term = self.terms.get(id).clone();
+            let op = match term.op {
+                TermOp::Anchor(a) => TermOp::AnchorOld(a),
+                op => op,
+            };
+            let args = term.args.iter().map(|a| made[a]).collect();
+            made.insert(id, self.terms.add(Term { op, args, ..term }));
+        }
+        made[&u]
     }
 
     fn structural_product(&mut self, term: &Term, one: TermId) -> Option<Combination> {

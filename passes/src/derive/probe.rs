@@ -1,206 +1,338 @@
-//! Laws checked by multiplying back at random points, and the anchor values at which terms break down.
+//! Laws checked by multiplying back on rows of numbers.
 //!
-//! A correction is found by cancelling factors that may be zero and by laws that hold for one sign only. So each one is
-//! evaluated in f64 at points that include zeros and negative values, and is rejected if it fails at any where both sides are
-//! numbers.
+//! A correction is found by cancelling factors that may be zero and by laws that hold for one sign only, and it will be used between
+//! the anchors of a prefix of a row and those of a longer one. So it is tried on just these: short rows of numbers of every
+//! magnitude, their anchors computed from the first elements and from all of them, and what the law makes of the old value of each
+//! element seen compared with its new one, in f64. What feeds a term (arrays, reductions over other axes) is drawn; all else is evaluated.
 
-use crate::eval;
+use super::anchors_of;
 use crate::fold::AnchorId;
-use crate::term::{TermId, TermOp, Terms};
-use onefold_ir::{AxisSet, DType};
+use crate::interp as scalar;
+use crate::term::{Term, TermId, TermOp, Terms};
+use crate::{eval, interval::Interval};
+use onefold_ir::{AxisSet, DType, Literal, ReduceOp};
 use std::collections::HashMap;
+use std::rc::Rc;
 
-/// A point: values of anchors (new, old) and a seed from which every subterm without anchors gets its value.
+/// Rows tried.
+const ROWS: usize = 64;
+/// Elements of a row, and how many of them the old anchors have seen.
+const LENGTH: usize = 5;
+const SEEN: usize = 3;
+/// Rows on which a law must have said something.
+const MIN_VALID: usize = 8;
+/// Error allowed, as a share of what is added up: room for rounding in f64, none for a wrong law.
+const TOLERANCE: f64 = 1e-7;
+/// Below this, numbers are subnormal or were on the way, and have no relative error to speak of.
+const TINY: f64 = 1e-290;
+
+/// Which anchors a term is evaluated at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum When {
+    /// Those of the prefix.
+    Old,
+    /// Those of the whole row.
+    New,
+    /// Inside the value of a prefix's anchor, where lengths are numbers of elements seen too.
+    Prefix,
+}
+
+/// What the check of a law found.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Verdict {
+    /// The law holds.
+    Holds,
+    /// It gives `found` where the term is `wanted`.
+    Fails {
+        /// By the law.
+        found: f64,
+        /// By the term.
+        wanted: f64,
+    },
+    /// The term is a number on hardly any row.
+    Untested,
+}
+
+/// A law: a term at new anchors as a sum of products of coefficients and terms at old ones, and one more coefficient alone.
 #[derive(Clone, Debug)]
-pub struct Point {
-    /// New values.
-    pub new: HashMap<AnchorId, f64>,
-    /// Old values.
-    pub old: HashMap<AnchorId, f64>,
-    seed: u64,
+pub struct Claim<'a> {
+    /// The term.
+    pub term: TermId,
+    /// Coefficients and what they multiply.
+    pub products: &'a [(TermId, TermId)],
+    /// The summand alone.
+    pub summand: Option<TermId>,
 }
 
-/// Number of points at which a law is tried, and of those at which both sides must be numbers.
-const POINTS: u64 = 64;
-const MIN_VALID: usize = 12;
+type Column = Rc<[f64]>;
 
-/// Evaluate a term at a point, its anchors at the new values, or with `old` at the old ones. Shared subterms are evaluated once.
-pub fn value(terms: &Terms, id: TermId, point: &Point, old: bool) -> f64 {
-    // For each term its value, and whether it depends on anchors.
-    let mut known: HashMap<TermId, (f64, bool)> = HashMap::new();
-    for below in terms.reachable(&[id]) {
-        let found = evaluate(terms, below, point, old, &known);
-        known.insert(below, found);
-    }
-    known.get(&id).map_or(f64::NAN, |(v, _)| *v)
+/// Rows of numbers for one stream, and the terms evaluated on them: a column has a value for each element of each row.
+#[derive(Debug)]
+pub struct Probes {
+    axes: AxisSet,
+    columns: HashMap<(TermId, When), Column>,
+    /// Whether there is a reduction along the stream in a term.
+    reduces: HashMap<TermId, bool>,
+    literals: Vec<f64>,
 }
 
-fn evaluate(terms: &Terms, id: TermId, point: &Point, old: bool, known: &HashMap<TermId, (f64, bool)>) -> (f64, bool) {
-    let term = terms.get(id);
-    match &term.op {
-        TermOp::Literal(v) => return (v.as_f64(), false),
-        TermOp::Anchor(a) => {
-            let values = if old { &point.old } else { &point.new };
-            return (values.get(a).copied().unwrap_or(f64::NAN), true);
-        }
-        TermOp::AnchorOld(a) => return (point.old.get(a).copied().unwrap_or(f64::NAN), true),
-        _ => {}
+impl Probes {
+    /// For streams along some axes.
+    pub fn new(axes: AxisSet) -> Probes {
+        Probes { axes, columns: HashMap::new(), reduces: HashMap::new(), literals: vec![0.0, 1.0] }
     }
-    let args: Vec<(f64, bool)> = term.args.iter().map(|a| known[a]).collect();
-    if !args.iter().any(|(_, depends)| *depends) {
-        return (opaque(id, term.dtype, point.seed), false);
-    }
-    let v = |i: usize| args[i].0;
-    let truth = |b: bool| f64::from(u8::from(b));
-    let value = match &term.op {
-        TermOp::Unary(op) if term.dtype == DType::Bool => truth(v(0) == 0.0 && *op == onefold_ir::UnaryOp::Not),
-        TermOp::Unary(op) => eval::unary(*op, v(0)).unwrap_or(f64::NAN),
-        TermOp::Wide(op) => eval::wide(*op, v(0)),
-        TermOp::Binary(op) => eval::binary(*op, v(0), v(1)).unwrap_or(f64::NAN),
-        TermOp::Compare(op) => truth(eval::compare(*op, v(0), v(1))),
-        TermOp::Select => {
-            if v(0) != 0.0 {
-                v(1)
-            } else {
-                v(2)
+
+    /// Remember the numbers in some terms: rows hold them and what lies beside them. Has an effect on arrays not yet drawn.
+    pub fn note_literals(&mut self, terms: &Terms, roots: &[TermId]) {
+        for id in terms.reachable(roots) {
+            if let TermOp::Literal(Literal::Float(v)) = terms.get(id).op {
+                if v.is_finite() && !self.literals.contains(&v) && self.literals.len() < 16 {
+                    self.literals.push(v);
+                }
             }
         }
-        TermOp::Cast => v(0),
-        _ => f64::NAN,
-    };
-    (value, true)
+    }
+
+    /// Whether a law holds wherever the term is a number; `anchors` says what each anchor stands for.
+    ///
+    /// A law that gives NaN or an infinity there is wrong, unless an anchor is 0, infinite or NaN: then a surrogate stands in.
+    pub fn check(&mut self, terms: &Terms, anchors: &[TermId], claim: &Claim<'_>) -> Verdict {
+        let mut probe = |id: TermId, when: When| self.column(terms, anchors, id, when);
+        let wanted = probe(claim.term, When::New);
+        let products: Vec<(Column, Column)> =
+            claim.products.iter().map(|(c, t)| (probe(*c, When::New), probe(*t, When::Old))).collect();
+        let summand = claim.summand.map(|c| (probe(c, When::New), probe(claim.term, When::Old)));
+        let mut roots: Vec<TermId> = claim.products.iter().flat_map(|(c, t)| [*c, *t]).chain(claim.summand).collect();
+        roots.push(claim.term);
+        let moving: Vec<[Column; 2]> = anchors_of(terms, &roots)
+            .iter()
+            .map(|a| [probe(anchors[a.0 as usize], When::Prefix), probe(anchors[a.0 as usize], When::New)])
+            .collect();
+        let mut valid = 0;
+        for row in 0..ROWS {
+            let mut says = false;
+            for at in row * LENGTH..row * LENGTH + SEEN {
+                let wanted = wanted[at];
+                if wanted.is_infinite() {
+                    continue;
+                }
+                let parts = products.iter().map(|(c, t)| c[at] * t[at]);
+                let parts = parts.chain(summand.iter().flat_map(|(c, t)| [c[at], t[at]]));
+                let (found, scale) = parts.fold((0.0, wanted.abs()), |(sum, scale), x| (sum + x, scale + x.abs()));
+                let stands_in = |a: &[Column; 2]| a.iter().any(|c| c[at] == 0.0 || !c[at].is_finite());
+                if !found.is_finite() && moving.iter().any(stands_in) {
+                    continue;
+                }
+                let agrees = if wanted.is_nan() {
+                    !found.is_finite()
+                } else {
+                    (found - wanted).abs() <= TOLERANCE * scale + TINY
+                };
+                if !agrees {
+                    return Verdict::Fails { found, wanted };
+                }
+                says |= !wanted.is_nan();
+            }
+            valid += usize::from(says);
+        }
+        if valid < MIN_VALID {
+            return Verdict::Untested;
+        }
+        Verdict::Holds
+    }
+
+    /// A term on all elements of all rows.
+    fn column(&mut self, terms: &Terms, anchors: &[TermId], id: TermId, when: When) -> Column {
+        let first = self.canonical(terms, id, when);
+        let mut open = vec![first];
+        while let Some(&(id, when)) = open.last() {
+            if self.columns.contains_key(&(id, when)) {
+                open.pop();
+                continue;
+            }
+            let term = terms.get(id);
+            let needs = self.needs(terms, term, anchors, when);
+            let missing = needs.iter().filter(|need| !self.columns.contains_key(*need)).copied();
+            let before = open.len();
+            open.extend(missing);
+            if open.len() == before {
+                open.pop();
+                let args: Vec<Column> = needs.iter().map(|need| self.columns[need].clone()).collect();
+                let column = self.evaluate(terms, id, when, &args);
+                self.columns.insert((id, when), column);
+            }
+        }
+        self.columns[&first].clone()
+    }
+
+    /// Where a term is evaluated: what would be an anchor in a body is one inside an anchor's reductions too.
+    fn canonical(&mut self, terms: &Terms, id: TermId, when: When) -> (TermId, When) {
+        let is_free = terms.get(id).axes.intersect(self.axes).is_empty();
+        if when == When::Old && is_free && self.reduces(terms, id) {
+            return (id, When::Prefix);
+        }
+        (id, when)
+    }
+
+    fn reduces(&mut self, terms: &Terms, id: TermId) -> bool {
+        if let Some(known) = self.reduces.get(&id) {
+            return *known;
+        }
+        let term = terms.get(id);
+        let found = matches!(term.op, TermOp::Reduce(_, axes) if axes == self.axes)
+            || term.args.iter().any(|a| self.reduces(terms, *a));
+        self.reduces.insert(id, found);
+        found
+    }
+
+    /// What must be known before a term is; nothing for what is drawn.
+    fn needs(&mut self, terms: &Terms, term: &Term, anchors: &[TermId], when: When) -> Vec<(TermId, When)> {
+        let anchor = |a: &AnchorId, when: When| vec![(anchors[a.0 as usize], when)];
+        match &term.op {
+            TermOp::Anchor(a) => anchor(a, if when == When::New { When::New } else { When::Prefix }),
+            TermOp::AnchorOld(a) => anchor(a, When::Prefix),
+            TermOp::Load { .. } | TermOp::ArgMax(_) | TermOp::TopK { .. } => vec![],
+            // Positions and labels: rows are too short for what is said of them.
+            TermOp::Compare(_) if !terms.get(term.args[0]).dtype.is_float() => vec![],
+            // Lengths inside a reduction are those of the row.
+            TermOp::Reduce(_, axes) if *axes == self.axes => {
+                let when = if when == When::New { When::New } else { When::Old };
+                vec![self.canonical(terms, term.args[0], when)]
+            }
+            TermOp::Reduce(..) => vec![],
+            _ => term.args.iter().map(|a| self.canonical(terms, *a, when)).collect(),
+        }
+    }
+
+    fn evaluate(&self, terms: &Terms, id: TermId, when: When, args: &[Column]) -> Column {
+        let term = terms.get(id);
+        let each = |f: &dyn Fn(usize) -> f64| (0..ROWS * LENGTH).map(f).collect();
+        match &term.op {
+            TermOp::Anchor(_) | TermOp::AnchorOld(_) => args[0].clone(),
+            TermOp::Reduce(op, _) if !args.is_empty() => {
+                let seen = if when == When::New { LENGTH } else { SEEN };
+                let of_row = |i: usize| reduce(*op, &args[0][i / LENGTH * LENGTH..][..seen]);
+                each(&of_row)
+            }
+            TermOp::Index(axis) if self.axes.contains(*axis) => {
+                each(&|i| if self.is_outermost(AxisSet::one(*axis)) { (i % LENGTH) as f64 } else { 0.0 })
+            }
+            TermOp::Size(axis) if self.axes.contains(*axis) => {
+                let seen = if when == When::Prefix { SEEN } else { LENGTH };
+                each(&|_| if self.is_outermost(AxisSet::one(*axis)) { seen as f64 } else { 1.0 })
+            }
+            TermOp::Literal(value) => each(&|_| value.as_f64()),
+            TermOp::Size(_) => each(&|i| (2 + draw(id, i / LENGTH, 0) % 7) as f64),
+            _ if !args.is_empty() && apply(term, &|n| args[n][0]).is_some() => {
+                each(&|i| apply(term, &|n| args[n][i]).unwrap_or(f64::NAN))
+            }
+            _ => {
+                let varies = !term.axes.intersect(self.axes).is_empty();
+                let salt = if matches!(term.op, TermOp::ArgMax(_) | TermOp::TopK { .. }) && when != When::New {
+                    99
+                } else {
+                    0
+                };
+                let bounds = terms.interval(id);
+                each(&|i| self.number(id, term.dtype, bounds, (i / LENGTH, if varies { i % LENGTH } else { salt })))
+            }
+        }
+    }
+
+    /// Of several streamed axes one has all the elements.
+    fn is_outermost(&self, axis: AxisSet) -> bool {
+        self.axes.iter().next().is_some_and(|first| axis.contains(first))
+    }
+
+    /// The number that an array holds at an element of a row.
+    fn number(&self, id: TermId, dtype: DType, bounds: Interval, (row, at): (usize, usize)) -> f64 {
+        let bits = draw(id, row, at);
+        match dtype {
+            // Now few, now many, now none or all of a row.
+            DType::Bool => return f64::from(u8::from(bits % 8 < [4, 1, 7, 0, 8][row / 2 % 5])),
+            d if !d.is_float() => return (bits % 4) as f64,
+            _ => {}
+        }
+        let largest = if dtype == DType::F16 { 4.0 } else { 37.0 };
+        // One magnitude for the whole array in this row, and one for this element alone.
+        let of_array = draw(id, row, usize::MAX);
+        let magnitude = |bits: u64, lo: f64, hi: f64| 10f64.powf(lo + (hi - lo) * (unit(mix(bits)) + 1.0) / 2.0);
+        let sign = |bits: u64| if bits & 2 == 0 { 1.0 } else { -1.0 };
+        let ordinary = unit(bits) * 3.0;
+        let value = match row % 8 {
+            0 => ordinary,
+            1 if bits.is_multiple_of(3) => 0.0,
+            1 => ordinary,
+            // Rows whose beginning differs from the rest, by a little or by much.
+            2 if at < SEEN => ordinary + sign(of_array) * magnitude(of_array, 0.0, 4.0),
+            2 => ordinary,
+            3 => sign(bits) * magnitude(bits, -largest, largest),
+            4 => ordinary * magnitude(of_array, -largest, largest),
+            5 => {
+                let literal = self.literals[(bits >> 8) as usize % self.literals.len()];
+                literal + [0.0, 1e-3, -1e-3, 1.0, -1.0][(bits >> 16) as usize % 5]
+            }
+            6 => ordinary + sign(of_array) * magnitude(of_array, 2.0, largest.min(6.0)),
+            _ => sign(of_array) * magnitude(of_array, -2.0, 3.0) * at as f64 + ordinary,
+        };
+        let value = match row / 8 % 4 {
+            1 => value.abs(),
+            2 => -value.abs(),
+            3 => value.abs() * sign(of_array),
+            _ => value,
+        };
+        let value = if bounds.is_nonnegative() {
+            value.abs()
+        } else if bounds.is_nonpositive() {
+            -value.abs()
+        } else {
+            value
+        };
+        value.max(bounds.lo).min(bounds.hi)
+    }
 }
 
-/// A value for a subterm without anchors: normal-like, sometimes exactly zero.
-fn opaque(id: TermId, dtype: DType, seed: u64) -> f64 {
-    let bits = mix(seed ^ (u64::from(id.0) << 32));
-    if dtype == DType::Bool {
-        return (bits & 1) as f64;
+/// An elementwise operation on its operands' values; `None` for anything else. Floats are computed in f64 whatever their type is: what
+/// leaves the range at a prefix is decided elsewhere.
+pub(super) fn apply(term: &Term, v: &dyn Fn(usize) -> f64) -> Option<f64> {
+    let dtype = if term.dtype.is_float() { DType::F64 } else { term.dtype };
+    Some(match &term.op {
+        TermOp::Literal(value) => value.as_f64(),
+        TermOp::Unary(op) => scalar::unary(*op, dtype, v(0)),
+        TermOp::Wide(op) => eval::wide(*op, v(0)),
+        TermOp::Binary(op) => scalar::binary(*op, dtype, v(0), v(1)),
+        TermOp::Compare(op) => f64::from(u8::from(eval::compare(*op, v(0), v(1)))),
+        TermOp::Select => v(if v(0) != 0.0 { 1 } else { 2 }),
+        TermOp::Cast => scalar::cast(dtype, v(0)),
+        _ => return None,
+    })
+}
+
+fn reduce(op: ReduceOp, values: &[f64]) -> f64 {
+    if values.iter().any(|v| v.is_nan()) {
+        return f64::NAN;
     }
-    if bits.is_multiple_of(7) {
-        return 0.0;
+    match op {
+        ReduceOp::Sum => values.iter().sum(),
+        ReduceOp::Prod => values.iter().product(),
+        ReduceOp::Max => values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+        ReduceOp::Min => values.iter().copied().fold(f64::INFINITY, f64::min),
     }
-    unit(mix(bits)) * 3.0
+}
+
+fn draw(id: TermId, row: usize, at: usize) -> u64 {
+    mix(mix(u64::from(id.0) << 32 | row as u64) ^ at as u64)
 }
 
 /// A number in (-1, 1).
-fn unit(bits: u64) -> f64 {
+pub(super) fn unit(bits: u64) -> f64 {
     (bits >> 11) as f64 / (1u64 << 52) as f64 - 1.0
 }
 
-fn mix(mut x: u64) -> u64 {
-    // splitmix64
+/// splitmix64
+pub(super) fn mix(mut x: u64) -> u64 {
     x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     x ^ (x >> 31)
-}
-
-/// The n-th point for some anchors. Half of the points have positive anchors only, since many laws need that.
-pub fn point(anchors: &[AnchorId], n: u64) -> Point {
-    let mut p = Point { new: HashMap::new(), old: HashMap::new(), seed: mix(n) };
-    for (i, a) in anchors.iter().enumerate() {
-        let draw = |salt: u64| {
-            let x = unit(mix(mix(n * 31 + salt) ^ i as u64)) * 2.5;
-            if n.is_multiple_of(2) {
-                x.abs() + 0.1
-            } else {
-                x
-            }
-        };
-        p.new.insert(*a, draw(1));
-        p.old.insert(*a, draw(2));
-    }
-    p
-}
-
-/// The anchors that some terms mention, ascending.
-pub fn anchors_of(terms: &Terms, roots: &[TermId]) -> Vec<AnchorId> {
-    let mut found: Vec<AnchorId> = terms
-        .reachable(roots)
-        .into_iter()
-        .filter_map(|t| match terms.get(t).op {
-            TermOp::Anchor(a) | TermOp::AnchorOld(a) => Some(a),
-            _ => None,
-        })
-        .collect();
-    found.sort_unstable();
-    found.dedup();
-    found
-}
-
-/// Whether `combine(u(old), coefficients) = u(new)` at every point where both are numbers.
-pub fn holds(terms: &Terms, anchors: &[AnchorId], sides: impl Fn(&Point) -> (f64, f64)) -> bool {
-    let _ = terms;
-    let mut valid = 0;
-    for n in 0..POINTS {
-        let (found, wanted) = sides(&point(anchors, n));
-        if !found.is_finite() || !wanted.is_finite() {
-            continue;
-        }
-        if (found - wanted).abs() > 1e-9 * (1.0 + found.abs().max(wanted.abs())) {
-            return false;
-        }
-        valid += 1;
-    }
-    valid >= MIN_VALID
-}
-
-/// Values of an anchor at which one of the bodies or coefficients is no number although it is at ordinary points, each with an
-/// ordinary value to stand in. NaN is always among them: a mean over no elements is one.
-pub fn degenerate(terms: &Terms, anchor: AnchorId, bodies: &[TermId], coefficients: &[TermId]) -> Vec<(f64, f64)> {
-    let anchors = anchors_of(terms, &[bodies, coefficients].concat());
-    let regular = |at: f64| {
-        (0..16).all(|n| {
-            let ordinary = point(&anchors, n * 2);
-            let (mut to, mut from) = (ordinary.clone(), ordinary.clone());
-            to.new.insert(anchor, at);
-            from.old.insert(anchor, at);
-            let body_ok = |b: &TermId| {
-                !value(terms, *b, &ordinary, false).is_finite() || value(terms, *b, &to, false).is_finite()
-            };
-            let coefficient_ok = |c: &TermId| {
-                !value(terms, *c, &ordinary, false).is_finite()
-                    || (value(terms, *c, &to, false).is_finite() && value(terms, *c, &from, false).is_finite())
-            };
-            bodies.iter().all(body_ok) && coefficients.iter().all(coefficient_ok)
-        })
-    };
-    let surrogate = if regular(0.0) { 0.0 } else { 1.0 };
-    [f64::NEG_INFINITY, f64::INFINITY, 0.0, f64::NAN]
-        .into_iter()
-        .filter(|c| !regular(*c))
-        .map(|c| (c, surrogate))
-        .collect()
-}
-
-/// Bounds of an anchor outside which a part of a body that is free of the streamed axes leaves its dtype's range (`exp(-a)` under
-/// `|exp(x - a) - exp(-a)|`), though other anchors serve as well. Infinite where there is no bound.
-pub fn range(terms: &Terms, anchor: AnchorId, bodies: &[TermId], axes: AxisSet) -> (f64, f64) {
-    const MAGNITUDES: [f64; 8] = [1.0, 20.0, 40.0, 80.0, 160.0, 320.0, 640.0, 1e4];
-    let anchors = anchors_of(terms, bodies);
-    let parts: Vec<TermId> = terms
-        .reachable(bodies)
-        .into_iter()
-        .filter(|t| terms.get(*t).axes.intersect(axes).is_empty() && terms.get(*t).dtype.is_float())
-        .filter(|t| !matches!(terms.get(*t).op, TermOp::Anchor(_)) && anchors_of(terms, &[*t]).contains(&anchor))
-        .collect();
-    let regular = |part: TermId, at: f64| {
-        let largest = match terms.get(part).dtype {
-            DType::F64 => f64::MAX,
-            DType::F16 => 65504.0,
-            _ => f64::from(f32::MAX),
-        };
-        let mut p = point(&anchors, 0);
-        p.new.insert(anchor, at);
-        value(terms, part, &p, false).abs() <= largest
-    };
-    let bound = |sign: f64| {
-        let bounds = parts.iter().filter(|p| regular(**p, sign)).map(|part| {
-            let first = MAGNITUDES.iter().position(|m| !regular(*part, sign * m));
-            first.map_or(f64::INFINITY, |i| MAGNITUDES[i - 1])
-        });
-        sign * bounds.fold(f64::INFINITY, f64::min)
-    };
-    (bound(-1.0), bound(1.0))
 }

@@ -134,7 +134,7 @@ impl Machine<'_> {
 
     fn coefficient(&mut self, id: TermId, dtype: DType, clamp: bool) -> Result<f64, FoldError> {
         let c = self.eval(id)?;
-        let stood_in = crate::derive::probe::anchors_of(&self.program.terms, &[id])
+        let stood_in = crate::derive::anchors_of(&self.program.terms, &[id])
             .iter()
             .any(|a| self.anchors[a.0 as usize].old_stood_in);
         let largest = if dtype == DType::F64 { f64::MAX } else { f64::from(f32::MAX) };

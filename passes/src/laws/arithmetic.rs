@@ -1,6 +1,7 @@
 //! Sums, products and quotients.
 
 use super::{is_add, is_mul, nodes_of, product, sum, Law};
+use crate::interval::exact_sum;
 use crate::lang::{Graph, Node, NodeOp};
 use egg::Id;
 use onefold_ir::{DType, Literal};
@@ -140,7 +141,7 @@ fn units(egraph: &mut Graph, node: &Node, out: &mut Vec<Id>) {
     let dtype = dtype_of(&node.op);
     let multiply = is_mul(&node.op);
     let unit = if multiply { 1.0 } else { 0.0 };
-    let total = constants.iter().fold(unit, |t, (_, c)| if multiply { t * c } else { t + c });
+    let total = constants.iter().fold(unit, |t, (_, c)| if multiply { t * c } else { exact_sum(t, *c) });
     if constants.is_empty() || (constants.len() == 1 && total != unit) || !total.is_finite() {
         return;
     }

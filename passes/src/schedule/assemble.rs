@@ -1,12 +1,12 @@
 //! Groups of reductions become passes: states with bodies over anchors, in the order of their dependence.
 
 use super::group::{inline_in, is_state, key, states_in, Group, Groups, Inline};
-use crate::derive::{probe, Correction};
+use crate::derive::{degenerate, Correction};
 use crate::error::PassError;
 use crate::fold::{Anchor, AnchorId, Carry, Item, Pass, State, StateId, StateOp};
 use crate::streams::{Corrected, Streams};
 use crate::term::{Term, TermId, TermOp, Terms};
-use onefold_ir::{AxisId, AxisSet, BinaryOp, CmpOp, DType, Part, ReduceOp};
+use onefold_ir::{AxisId, AxisSet, Part, ReduceOp};
 use std::collections::{BTreeMap, HashMap};
 
 /// States and anchors so far.
@@ -75,7 +75,6 @@ impl<'a> Assembler<'a> {
             }
         }
         self.inline.clear();
-        self.keep_in_range(&order, group.axes);
         self.find_degenerate(&order);
         let mut axes: Vec<AxisId> = group.axes.iter().collect();
         axes.sort_by_key(|a| (self.rank)(*a));
@@ -245,34 +244,6 @@ impl<'a> Assembler<'a> {
         self.terms.add(Term { op: op(id), args: vec![], dtype: term.dtype, axes })
     }
 
-    /// Anchors stay where the bodies' parts that do not vary are finite. The law holds for any anchor, and where the final one lies
-    /// outside, the formula itself has overflowed; but a prefix must not. A value of -inf stays, since it is degenerate.
-    fn keep_in_range(&mut self, order: &[Item], axes: AxisSet) {
-        let body = |item: &Item| match item {
-            Item::State(id) => Some(self.made.states[id.0 as usize].body),
-            Item::Anchor(_) => None,
-        };
-        let bodies: Vec<TermId> = order.iter().filter_map(body).collect();
-        for item in order {
-            let Item::Anchor(id) = item else { continue };
-            let (lo, hi) = probe::range(self.terms, *id, &bodies, axes);
-            let Anchor { value, dtype, .. } = self.made.anchors[id.0 as usize];
-            let mut kept = value;
-            for (bound, op) in [(lo, BinaryOp::Max), (hi, BinaryOp::Min)] {
-                if bound.is_finite() {
-                    let bound = self.terms.float(bound, dtype);
-                    kept = self.terms.binary(op, kept, bound);
-                }
-            }
-            if kept != value {
-                let lowest = self.terms.float(f64::NEG_INFINITY, dtype);
-                let nothing = self.terms.make(TermOp::Compare(CmpOp::Eq), DType::Bool, vec![value, lowest]);
-                self.made.anchors[id.0 as usize].value =
-                    self.terms.make(TermOp::Select, dtype, vec![nothing, value, kept]);
-            }
-        }
-    }
-
     /// Anchor values at which a body or a coefficient of the pass breaks down.
     fn find_degenerate(&mut self, order: &[Item]) {
         let (mut bodies, mut coefficients) = (vec![], vec![]);
@@ -288,7 +259,8 @@ impl<'a> Assembler<'a> {
         }
         for item in order {
             let Item::Anchor(id) = item else { continue };
-            self.made.anchors[id.0 as usize].degenerate = probe::degenerate(self.terms, *id, &bodies, &coefficients);
+            self.made.anchors[id.0 as usize].degenerate =
+                degenerate::degenerate(self.terms, *id, &bodies, &coefficients);
         }
     }
 

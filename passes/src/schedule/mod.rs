@@ -7,7 +7,8 @@ pub mod reads;
 
 use crate::convert::Graph;
 use crate::error::PassError;
-use crate::fold::{ArrayDecl, FoldProgram, Step};
+use crate::fold::{ArrayDecl, FoldProgram, Refused, Step};
+use crate::print::Names;
 use crate::streams::Streams;
 use crate::term::{ArrayId, TermId, TermOp, Terms};
 use assemble::{Assembler, Made};
@@ -31,6 +32,7 @@ pub fn schedule(
 ) -> Result<FoldProgram, PassError> {
     let rank = axis_ranks(source);
     let rank = |a: AxisId| rank.iter().position(|x| *x == a).unwrap_or(usize::MAX);
+    let refused = refused(source, &mut terms, streams, roots);
     let mut made = Made::default();
     let mut body = vec![];
     for stage in stages(&terms, source, roots) {
@@ -47,9 +49,23 @@ pub fn schedule(
         states: made.states,
         anchors: made.anchors,
         body,
+        refused,
     };
     nest::store_intermediates(&mut program, &rank);
     Ok(program)
+}
+
+/// Reductions of some results that need a stream of their own after those that they depend on, and why.
+fn refused(source: &Graph, terms: &mut Terms, streams: &Streams, roots: &[TermId]) -> Vec<Refused> {
+    let names = Names::of(&source.axes, &source.inputs);
+    let mut found = vec![];
+    for id in terms.reachable(roots) {
+        if let Some(why) = streams.refused(id) {
+            let why = why.over(terms, &streams.anchors).tell(&names, terms);
+            found.push(Refused { reduction: names.term(terms, id), why });
+        }
+    }
+    found
 }
 
 /// Runs of roots: each reads only what earlier runs have stored.

@@ -44,7 +44,13 @@ pub fn function(program: &FoldProgram) -> Value {
     }
     let stored = |i: &onefold_passes::fold::ArrayDecl| json!({ "name": i.name, "dtype": i.dtype.name(), "axes": axis_names(program, i.axes.iter().copied()) });
     let intermediates: Vec<Value> = program.intermediates.iter().map(stored).collect();
-    json!({ "name": program.name, "passes": passes, "reads": streams, "intermediates": intermediates })
+    let refused: Vec<Value> =
+        program.refused.iter().map(|r| json!({ "reduction": r.reduction, "why": r.why })).collect();
+    let mut value = json!({ "name": program.name, "passes": passes, "reads": streams, "intermediates": intermediates });
+    if !refused.is_empty() {
+        value["refused"] = json!(refused);
+    }
+    value
 }
 
 /// What a walk through a program meets.
