@@ -77,6 +77,11 @@ impl DType {
         !self.is_float() && self != DType::Bool
     }
 
+    /// Whether every value of another float type is one of this type.
+    pub fn widens(self, other: DType) -> bool {
+        self.is_float() && other.is_float() && self.bits() > other.bits()
+    }
+
     /// Width in bits of one element in memory.
     pub fn bits(self) -> u32 {
         match self {

@@ -6,7 +6,7 @@ use crate::derive::Correction;
 use crate::emit::emit;
 use crate::error::PassError;
 use crate::extract::extract;
-use crate::fold::{Anchor, FoldProgram};
+use crate::fold::FoldProgram;
 use crate::insert::{insert, Sink};
 use crate::lang::{Graph, Node, NodeOp};
 use crate::laws::{self, Law};
@@ -186,23 +186,8 @@ fn corrections(source: &Source, terms: &mut Terms, streams: &mut Streams, roots:
     let mut found = vec![];
     for id in terms.reachable(roots) {
         let Some(corrected) = streams.corrected(terms, id) else { continue };
-        let anchors: Vec<Anchor> = (0..streams.anchors.len())
-            .map(|i| Anchor {
-                name: format!("a{i}"),
-                dtype: terms.get(streams.anchors[i]).dtype,
-                value: streams.anchors[i],
-                degenerate: vec![],
-            })
-            .collect();
-        let names = Names {
-            axes: &source.axes,
-            inputs: &source.inputs,
-            intermediates: &[],
-            states: &[],
-            anchors: &anchors,
-            shared: None,
-            law: false,
-        };
+        let anchors = streams.named_anchors(terms);
+        let names = Names { anchors: &anchors, ..Names::of(&source.axes, &source.inputs) };
         let law = match &corrected.correction {
             Correction::Linear { bodies, rows } => rows
                 .iter()

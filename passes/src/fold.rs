@@ -72,7 +72,7 @@ pub struct Refused {
 
 impl std::fmt::Display for Refused {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} streams again: {}", self.reduction, self.why)
+        write!(f, "{} needs a stream of its own: {}", self.reduction, self.why)
     }
 }
 

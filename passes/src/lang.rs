@@ -170,7 +170,10 @@ fn constant_of(op: &NodeOp, args: &[&Facts]) -> Option<Literal> {
     }
     if !matches!(
         op,
-        NodeOp::Add(_) | NodeOp::Mul(_) | NodeOp::Recip(_) | NodeOp::Prim(TermOp::Unary(_) | TermOp::Binary(_), _)
+        NodeOp::Add(_)
+            | NodeOp::Mul(_)
+            | NodeOp::Recip(_)
+            | NodeOp::Prim(TermOp::Unary(_) | TermOp::Binary(_) | TermOp::Cast, _)
     ) {
         return None;
     }
@@ -179,6 +182,7 @@ fn constant_of(op: &NodeOp, args: &[&Facts]) -> Option<Literal> {
         NodeOp::Add(_) => values.iter().copied().fold(0.0, crate::interval::exact_sum),
         NodeOp::Mul(_) => values.iter().product(),
         NodeOp::Recip(_) => 1.0 / values[0],
+        NodeOp::Prim(TermOp::Cast, to) if to.widens(args[0].dtype) => values[0],
         NodeOp::Prim(TermOp::Unary(op), _) => crate::eval::unary(*op, values[0])?,
         NodeOp::Prim(TermOp::Binary(op), _) => crate::eval::binary(*op, values[0], values[1])?,
         _ => return None,

@@ -6,7 +6,7 @@
 use crate::derive::basis::{Known, Search};
 use crate::derive::prefix::{clamp, Prefixes};
 use crate::derive::{anchors_of, Correction, Refusal};
-use crate::fold::AnchorId;
+use crate::fold::{Anchor, AnchorId};
 use crate::term::{Term, TermId, TermOp, Terms};
 use onefold_ir::{AxisId, AxisSet, ReduceOp};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -86,6 +86,17 @@ impl Streams {
     /// The correction of a term whose stream number is known already.
     pub fn known_correction(&self, id: TermId) -> Option<&Corrected> {
         self.corrected.get(&id)?.as_ref().ok()
+    }
+
+    /// The anchors of the search, as programs have them, for names.
+    pub fn named_anchors(&self, terms: &Terms) -> Vec<Anchor> {
+        let named = |(n, value): (usize, &TermId)| Anchor {
+            name: format!("a{n}"),
+            dtype: terms.get(*value).dtype,
+            value: *value,
+            degenerate: vec![],
+        };
+        self.anchors.iter().enumerate().map(named).collect()
     }
 
     fn compute(&mut self, terms: &mut Terms, id: TermId) -> Levels {

@@ -62,9 +62,17 @@ laws! {
     maximum_of_shifted: "%x: f32[b, j], %a: f32[b]", "max[j](%x + %a)" => "max[j](%x) + %a";
     position_of_increasing: "%x: f32[b, j]", "argmax[j](exp(%x) / sum[j](exp(%x)))" => "argmax[j](%x)";
     position_of_the_logistic: "%x: f32[b, j]", "argmax[j](1.0 / (1.0 + exp(-%x)))" => "argmax[j](%x)";
+    squares_are_products: "%x: f32[b]", "pow(%x, 2.0)" => "%x * %x";
+    inverse_squares: "%x: f32[b]", "pow(%x, -2.0)" => "1.0 / (%x * %x)";
+    powers_of_two: "%x: f32[b]", "pow(2.0, %x)" => "exp2(%x)";
+    maximum_of_weighted: "%x: f32[b, j], %y: f32[b, j], %a: f32[b]", "max[j](%x * %y / exp(%a))" => "max[j](%x * %y) / exp(%a)";
+    position_of_weighted: "%x: f32[b, j], %y: f32[b, j], %a: f32[b]", "argmax[j](%x * %y / exp(%a))" => "argmax[j](%x * %y)";
+    maximum_of_widened: "%x: f16[b, j]", "max[j](cast<f32>(%x))" => "cast<f32>(max[j](%x))";
 }
 
 not_laws! {
+    roots_of_what_may_be_negative: "%x: f32[b]", "pow(%x, 0.5)" => "sqrt(%x)";
+    narrowing_makes_ties: "%x: f32[b, j]", "argmax[j](cast<f16>(%x))" => "argmax[j](%x)";
     infinities_do_not_cancel: "%x: f32[j]", "%x - %x" => "0.0 * f32(index(j))";
     zero_times_anything_is_not_zero: "%x: f32[j]", "%x * 0.0" => "0.0 * f32(index(j))";
     exponentials_may_overflow: "%x: f32[j]", "exp(f32(index(j))) - exp(f32(index(j)))" => "0.0 * f32(index(j))";
@@ -74,6 +82,8 @@ not_laws! {
     position_of_rectified: "%x: f32[b, j]", "argmax[j](max(%x, 0.0))" => "argmax[j](%x)";
     zero_is_no_factor: "%x: f32[b, j], %a: f32[b]", "argmax[j](%x * %a)" => "argmax[j](%x)";
     differences_stay: "%x: f32[j], %y: f32[j], %v: f32[j]", "sum[j]((%x - %y) * %v)" => "sum[j](%x * %v) - sum[j](%y * %v)";
+    residuals_stay: "%x: f32[j], %y: f32[j], %w: f32[j], %b: f32[]", "sum[j]((%y - %b * %x) * %w)"
+        => "sum[j](%y * %w) - %b * sum[j](%x * %w)";
     distances_stay: "%q: f32[i, e], %k: f32[j, e]", "sum[e]((%q - %k) * (%q - %k))"
         => "sum[e](%q * %q) - 2.0 * sum[e](%q * %k) + sum[e](%k * %k)";
     means_stay: "%x: f32[b, j=8]", "sum[j]((%x - sum[j](%x) / 8.0) * (%x - sum[j](%x) / 8.0))"

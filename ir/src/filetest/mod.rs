@@ -22,7 +22,8 @@
 //! | `// option: @f name = 1` | an option of the compiler for the whole file |
 //!
 //! Values are numbers (also `inf`, `-inf`, `nan`, `true`, `false`), nested lists of them, `fill[2, 3](0.5)` (all equal),
-//! `ramp[4](start, step)` and `random[2, 3](seed)` (uniform in -2 to 2).
+//! `ramp[4](start, step)`, `random[2, 3](seed)` (uniform in -2 to 2) and `steps[2, 300](at, before, after)` (rows of `before` up to
+//! the place `at`, of `after` from there on).
 
 mod read;
 

@@ -222,7 +222,7 @@ impl Reader<'_> {
             let shape = self.list(&mut data, 0)?;
             return Ok(Array { shape, data });
         }
-        for made in ["fill", "ramp", "random"] {
+        for made in ["fill", "ramp", "random", "steps"] {
             if self.rest.starts_with(made) {
                 self.word();
                 return self.generated(made);
@@ -261,7 +261,7 @@ impl Reader<'_> {
         Ok(shape)
     }
 
-    /// `fill[2, 3](0.5)`, `ramp[4](0, 0.1)`, `random[2](7)`
+    /// `fill[2, 3](0.5)`, `ramp[4](0, 0.1)`, `random[2](7)`, `steps[6](2, -1, 0)`
     fn generated(&mut self, kind: &str) -> Result<Array, String> {
         let mut sizes = vec![];
         let shape = self.list(&mut sizes, 0)?;
@@ -271,12 +271,15 @@ impl Reader<'_> {
         let shape: Vec<usize> = sizes.iter().map(|n| *n as usize).collect();
         let count = shape.iter().try_fold(1usize, |n, s| n.checked_mul(*s)).filter(|n| *n <= MAX_ELEMENTS);
         let count = count.ok_or_else(|| format!("`{kind}` makes at most {MAX_ELEMENTS} elements"))?;
+        let row = shape.last().copied().unwrap_or(1).max(1);
         self.mark('(')?;
         let first = self.number()?;
         let second = if self.accept(',') { self.number()? } else { 1.0 };
+        let third = if self.accept(',') { self.number()? } else { 0.0 };
         self.mark(')')?;
         let data = match kind {
             "fill" => vec![first; count],
+            "steps" => (0..count).map(|n| if (n % row) as f64 >= first { third } else { second }).collect(),
             "ramp" => (0..count).map(|n| first + n as f64 * second).collect(),
             _ => uniform(first as u64, count),
         };

@@ -3,7 +3,8 @@
 //! They are found by evaluating terms there. What feeds a term is drawn, all else is evaluated.
 
 use super::anchors_of;
-use super::probe::{apply, mix, unit};
+use super::measured::{apply, Measured};
+use super::probe::{mix, unit};
 use crate::fold::AnchorId;
 use crate::term::{TermId, TermOp, Terms};
 use onefold_ir::DType;
@@ -38,7 +39,10 @@ fn is_finite(terms: &Terms, id: TermId, point: &Point) -> bool {
             TermOp::AnchorOld(a) => anchor(&point.old, a),
             // What is inside a reduction varies along axes that have no place here.
             TermOp::Load { .. } | TermOp::Reduce(..) => leaf(below, term.dtype, point.seed),
-            _ => apply(term, &|i| known[&term.args[i]]).unwrap_or_else(|| leaf(below, term.dtype, point.seed)),
+            _ => match apply(term, &|i| Measured::exact(known[&term.args[i]])) {
+                Some(found) => found.value,
+                None => leaf(below, term.dtype, point.seed),
+            },
         };
         known.insert(below, value);
     }

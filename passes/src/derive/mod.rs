@@ -7,6 +7,7 @@
 
 pub mod basis;
 pub mod degenerate;
+mod measured;
 pub mod prefix;
 pub mod probe;
 mod refusal;

@@ -12,6 +12,7 @@
 //! And the exponentials by which states are carried must not grow: `exp(old - new)` is at most 1 for an anchor that only rises. Otherwise
 //! what has underflowed at one anchor would be missing at the next.
 
+use super::measured::{apply, Measured};
 use super::{anchors_of, Refusal};
 use crate::interval::{self, Interval};
 use crate::term::{Term, TermId, TermOp, Terms, WideOp};
@@ -180,8 +181,8 @@ impl<'a> Prefixes<'a> {
             for id in self.terms.reachable(&[exponential]) {
                 if id != anchor {
                     let term = self.terms.get(id);
-                    let value = super::probe::apply(term, &|n| known[&term.args[n]]).unwrap_or(f64::NAN);
-                    known.insert(id, value);
+                    let value = apply(term, &|n| Measured::exact(known[&term.args[n]]));
+                    known.insert(id, value.map_or(f64::NAN, |v| v.value));
                 }
             }
             known[&exponential].ln() <= CLAMP_TO
@@ -279,12 +280,14 @@ impl<'a> Prefixes<'a> {
         self.flatten(id, 1.0, &mut signed);
         let mut total = Interval::point(0.0);
         while let Some((sign, x)) = signed.pop() {
-            let twin = signed.iter().position(|(s, y)| *s == -sign && self.same_but_for_age(x, *y));
+            let twin = signed.iter().enumerate().find_map(|(at, (s, y))| {
+                let relative = self.same_but_for_age(x, *y)?;
+                (s * relative == -sign).then_some(at)
+            });
             let bounds = match twin {
                 Some(at) => {
-                    let (_, y) = signed.remove(at);
-                    let later = if self.is_old(x) { y } else { x };
-                    let sign = if later == x { sign } else { -sign };
+                    let (other, y) = signed.remove(at);
+                    let (sign, later) = if self.is_old(x) { (other, y) } else { (sign, x) };
                     self.drift(later).difference().times(Interval::point(sign))
                 }
                 None => self.interval(x).times(Interval::point(sign)),
@@ -313,16 +316,22 @@ impl<'a> Prefixes<'a> {
         self.terms.reachable(&[id]).iter().any(|t| matches!(self.terms.get(*t).op, TermOp::AnchorOld(_)))
     }
 
-    /// Whether two terms are one at new and at old anchors.
-    fn same_but_for_age(&self, x: TermId, y: TermId) -> bool {
+    /// Whether two terms are one at new and at old anchors: 1 if they are, -1 if one is the negation of the other.
+    fn same_but_for_age(&self, x: TermId, y: TermId) -> Option<f64> {
         let (a, b) = (self.terms.get(x), self.terms.get(y));
         match (&a.op, &b.op) {
-            (TermOp::Anchor(p), TermOp::AnchorOld(q)) | (TermOp::AnchorOld(p), TermOp::Anchor(q)) => p == q,
-            _ if x == y => true,
+            _ if x == y => Some(1.0),
+            (TermOp::Anchor(p), TermOp::AnchorOld(q)) | (TermOp::AnchorOld(p), TermOp::Anchor(q)) => {
+                (p == q).then_some(1.0)
+            }
+            (TermOp::Unary(UnaryOp::Neg), _) => Some(-self.same_but_for_age(a.args[0], y)?),
+            (_, TermOp::Unary(UnaryOp::Neg)) => Some(-self.same_but_for_age(x, b.args[0])?),
+            _ if a.op != b.op || a.args.len() != b.args.len() => None,
             _ => {
-                a.op == b.op
-                    && a.args.len() == b.args.len()
-                    && a.args.iter().zip(&b.args).all(|(p, q)| self.same_but_for_age(*p, *q))
+                let signs = a.args.iter().zip(&b.args).map(|(p, q)| self.same_but_for_age(*p, *q));
+                let signs = signs.collect::<Option<Vec<f64>>>()?;
+                let is_odd = matches!(a.op, TermOp::Cast | TermOp::Binary(BinaryOp::Mul | BinaryOp::Div));
+                (is_odd || signs.iter().all(|s| *s == 1.0)).then(|| signs.iter().product())
             }
         }
     }

@@ -6,11 +6,11 @@
 //! element seen compared with its new one, in f64. What feeds a term (arrays, reductions over other axes) is drawn; all else is evaluated.
 
 use super::anchors_of;
+use super::measured::{apply, reduce, Measured};
 use crate::fold::AnchorId;
-use crate::interp as scalar;
+use crate::interval::Interval;
 use crate::term::{Term, TermId, TermOp, Terms};
-use crate::{eval, interval::Interval};
-use onefold_ir::{AxisSet, DType, Literal, ReduceOp};
+use onefold_ir::{AxisSet, DType, Literal};
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -21,8 +21,10 @@ const LENGTH: usize = 5;
 const SEEN: usize = 3;
 /// Rows on which a law must have said something.
 const MIN_VALID: usize = 8;
-/// Error allowed, as a share of what is added up: room for rounding in f64, none for a wrong law.
-const TOLERANCE: f64 = 1e-7;
+/// Rounding errors allowed for each one that was counted.
+const SLACK: f64 = 16.0;
+/// A law says something where it is right to this share of the value.
+const MEANINGFUL: f64 = 1e-6;
 /// Below this, numbers are subnormal or were on the way, and have no relative error to speak of.
 const TINY: f64 = 1e-290;
 
@@ -64,7 +66,7 @@ pub struct Claim<'a> {
     pub summand: Option<TermId>,
 }
 
-type Column = Rc<[f64]>;
+type Column = Rc<[Measured]>;
 
 /// Rows of numbers for one stream, and the terms evaluated on them: a column has a value for each element of each row.
 #[derive(Debug)]
@@ -113,25 +115,26 @@ impl Probes {
             let mut says = false;
             for at in row * LENGTH..row * LENGTH + SEEN {
                 let wanted = wanted[at];
-                if wanted.is_infinite() {
+                if wanted.value.is_infinite() {
                     continue;
                 }
-                let parts = products.iter().map(|(c, t)| c[at] * t[at]);
+                let parts = products.iter().map(|(c, t)| c[at].times(t[at]));
                 let parts = parts.chain(summand.iter().flat_map(|(c, t)| [c[at], t[at]]));
-                let (found, scale) = parts.fold((0.0, wanted.abs()), |(sum, scale), x| (sum + x, scale + x.abs()));
-                let stands_in = |a: &[Column; 2]| a.iter().any(|c| c[at] == 0.0 || !c[at].is_finite());
-                if !found.is_finite() && moving.iter().any(stands_in) {
+                let found = parts.fold(Measured::exact(0.0), Measured::plus);
+                let stands_in = |a: &[Column; 2]| a.iter().any(|c| c[at].value == 0.0 || !c[at].value.is_finite());
+                if !found.value.is_finite() && moving.iter().any(stands_in) {
                     continue;
                 }
-                let agrees = if wanted.is_nan() {
-                    !found.is_finite()
+                let allowed = SLACK * (found.error + wanted.error) + TINY;
+                let agrees = if wanted.value.is_nan() {
+                    !found.value.is_finite()
                 } else {
-                    (found - wanted).abs() <= TOLERANCE * scale + TINY
+                    found.value.is_finite() && (allowed.is_nan() || (found.value - wanted.value).abs() <= allowed)
                 };
                 if !agrees {
-                    return Verdict::Fails { found, wanted };
+                    return Verdict::Fails { found: found.value, wanted: wanted.value };
                 }
-                says |= !wanted.is_nan();
+                says |= allowed <= MEANINGFUL * wanted.value.abs().max(found.error);
             }
             valid += usize::from(says);
         }
@@ -206,13 +209,12 @@ impl Probes {
 
     fn evaluate(&self, terms: &Terms, id: TermId, when: When, args: &[Column]) -> Column {
         let term = terms.get(id);
-        let each = |f: &dyn Fn(usize) -> f64| (0..ROWS * LENGTH).map(f).collect();
+        let each = |f: &dyn Fn(usize) -> f64| (0..ROWS * LENGTH).map(|i| Measured::exact(f(i))).collect();
         match &term.op {
             TermOp::Anchor(_) | TermOp::AnchorOld(_) => args[0].clone(),
             TermOp::Reduce(op, _) if !args.is_empty() => {
                 let seen = if when == When::New { LENGTH } else { SEEN };
-                let of_row = |i: usize| reduce(*op, &args[0][i / LENGTH * LENGTH..][..seen]);
-                each(&of_row)
+                (0..ROWS * LENGTH).map(|i| reduce(*op, &args[0][i / LENGTH * LENGTH..][..seen])).collect()
             }
             TermOp::Index(axis) if self.axes.contains(*axis) => {
                 each(&|i| if self.is_outermost(AxisSet::one(*axis)) { (i % LENGTH) as f64 } else { 0.0 })
@@ -224,7 +226,8 @@ impl Probes {
             TermOp::Literal(value) => each(&|_| value.as_f64()),
             TermOp::Size(_) => each(&|i| (2 + draw(id, i / LENGTH, 0) % 7) as f64),
             _ if !args.is_empty() && apply(term, &|n| args[n][0]).is_some() => {
-                each(&|i| apply(term, &|n| args[n][i]).unwrap_or(f64::NAN))
+                let nan = Measured::exact(f64::NAN);
+                (0..ROWS * LENGTH).map(|i| apply(term, &|n| args[n][i]).unwrap_or(nan)).collect()
             }
             _ => {
                 let varies = !term.axes.intersect(self.axes).is_empty();
@@ -289,34 +292,6 @@ impl Probes {
             value
         };
         value.max(bounds.lo).min(bounds.hi)
-    }
-}
-
-/// An elementwise operation on its operands' values; `None` for anything else. Floats are computed in f64 whatever their type is: what
-/// leaves the range at a prefix is decided elsewhere.
-pub(super) fn apply(term: &Term, v: &dyn Fn(usize) -> f64) -> Option<f64> {
-    let dtype = if term.dtype.is_float() { DType::F64 } else { term.dtype };
-    Some(match &term.op {
-        TermOp::Literal(value) => value.as_f64(),
-        TermOp::Unary(op) => scalar::unary(*op, dtype, v(0)),
-        TermOp::Wide(op) => eval::wide(*op, v(0)),
-        TermOp::Binary(op) => scalar::binary(*op, dtype, v(0), v(1)),
-        TermOp::Compare(op) => f64::from(u8::from(eval::compare(*op, v(0), v(1)))),
-        TermOp::Select => v(if v(0) != 0.0 { 1 } else { 2 }),
-        TermOp::Cast => scalar::cast(dtype, v(0)),
-        _ => return None,
-    })
-}
-
-fn reduce(op: ReduceOp, values: &[f64]) -> f64 {
-    if values.iter().any(|v| v.is_nan()) {
-        return f64::NAN;
-    }
-    match op {
-        ReduceOp::Sum => values.iter().sum(),
-        ReduceOp::Prod => values.iter().product(),
-        ReduceOp::Max => values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
-        ReduceOp::Min => values.iter().copied().fold(f64::INFINITY, f64::min),
     }
 }
 

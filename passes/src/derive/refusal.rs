@@ -35,10 +35,14 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// The same with what anchors stand for in their place, so that it can be read without a list of them; old ones stay.
+    /// The same with what anchors stand for in their place, so that it can be read without a list of them. Coefficients, in which old
+    /// anchors stand beside new ones, stay as they are.
     pub fn over(&self, terms: &mut Terms, anchors: &[TermId]) -> Refusal {
         let mut plain = |id: TermId| {
             let mut id = id;
+            if terms.reachable(&[id]).iter().any(|t| matches!(terms.get(*t).op, TermOp::AnchorOld(_))) {
+                return id;
+            }
             for anchor in anchors_of(terms, &[id]) {
                 let value = anchors[anchor.0 as usize];
                 let leaf = Term { op: TermOp::Anchor(anchor), args: vec![], ..terms.get(value).clone() };

@@ -6,6 +6,7 @@
 
 pub mod arithmetic;
 pub mod explog;
+pub mod powers;
 pub mod reductions;
 pub mod scaling;
 pub mod selection;
@@ -37,7 +38,7 @@ pub fn rewrites(laws: &[&[Law]]) -> Vec<Rewrite<Node, crate::lang::Analyse>> {
 }
 
 /// Laws that find and simplify kernels.
-pub const KERNEL: &[&[Law]] = &[arithmetic::KERNEL, explog::KERNEL, reductions::LAWS, selection::LAWS];
+pub const KERNEL: &[&[Law]] = &[arithmetic::KERNEL, powers::LAWS, explog::KERNEL, reductions::LAWS, selection::LAWS];
 
 /// Further laws for kernels in which exponentials are pairs.
 pub const WIDE: &[&[Law]] = &[wide::LAWS];

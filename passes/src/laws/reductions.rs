@@ -38,11 +38,12 @@ const LINEAR: Law = Law {
     },
 };
 
-/// Where every operand varies along j and some operand then sheds a factor that does not: two shares of different wholes. Squares of
-/// differences stay whole.
+/// Where every operand varies along j and some operand then sheds a factor that does not. A difference stays whole, as in [`LINEAR`],
+/// unless all of its operands shed one: `x / a - y / b`, shares of different wholes, are rounded each before they meet, so that sums
+/// of either lose no more. Of `y - b * x`, in which data meet their prediction, nothing would be left.
 const DISTRIBUTE: Law = Law {
     name: "distribute-in-sum",
-    states: "sum_j((a + b) * c) = sum_j(a * c) + sum_j(b * c) if j is free in a and b",
+    states: "sum_j((a + b) * c) = sum_j(a * c) + sum_j(b * c) if j is free in a and b, and a or b has a factor in which it is not",
     on: is_sum,
     apply: distribute,
 };
@@ -145,7 +146,9 @@ fn distribute(egraph: &mut Graph, node: &Node, out: &mut Vec<Id>) {
         for (i, factor) in factors.args.iter().enumerate() {
             for terms in nodes_of(egraph, *factor, is_add) {
                 let once = factors.args.iter().filter(|f| egraph.find(**f) == egraph.find(*factor)).count() == 1;
-                let sheds = terms.args.iter().any(|t| sheds_factor(egraph, *t, axes));
+                let shedding = terms.args.iter().filter(|t| sheds_factor(egraph, **t, axes)).count();
+                let is_difference = terms.args.iter().any(|t| is_negated(egraph, *t));
+                let sheds = shedding == terms.args.len() || (shedding > 0 && !is_difference);
                 if terms.args.len() > 3 || !once || !sheds || !all_vary(egraph, &terms.args, axes) {
                     continue;
                 }

@@ -10,7 +10,7 @@ use egg::Id;
 use onefold_ir::{BinaryOp, UnaryOp};
 
 /// The laws.
-pub const LAWS: &[Law] = &[MULTIPLICATIVE, POWER, EXTREMUM, SELECT];
+pub const LAWS: &[Law] = &[MULTIPLICATIVE, POWER, EXTREMUM, SELECT, WIDEN];
 
 const MULTIPLICATIVE: Law = Law {
     name: "multiplicative",
@@ -53,6 +53,33 @@ const SELECT: Law = Law {
     states: "select(c, f*a, f*b) = f * select(c, a, b)",
     on: |op| matches!(op, NodeOp::Prim(TermOp::Select, _)),
     apply: |g, n, out| factor_out(g, n, 1, out),
+};
+
+const WIDEN: Law = Law {
+    name: "widen",
+    states: "cast(a * b) = cast a * cast b, of sums, reciprocals and exponentials likewise, for casts to a wider float",
+    on: |op| matches!(op, NodeOp::Prim(TermOp::Cast, to) if to.is_float()),
+    apply: |g, n, out| {
+        let NodeOp::Prim(_, to) = n.op else { return };
+        if !to.widens(g[n.args[0]].data.dtype) {
+            return;
+        }
+        let passes = |op: &NodeOp| match op {
+            NodeOp::Add(_) | NodeOp::Mul(_) | NodeOp::Recip(_) => true,
+            NodeOp::Prim(op, _) => matches!(op, TermOp::Unary(UnaryOp::Exp | UnaryOp::Exp2)),
+            NodeOp::Opaque(..) => false,
+        };
+        for inner in nodes_of(g, n.args[0], passes) {
+            let args = inner.args.iter().map(|a| g.add(Node::new(n.op.clone(), vec![*a]))).collect();
+            let op = match inner.op {
+                NodeOp::Add(_) => NodeOp::Add(to),
+                NodeOp::Mul(_) => NodeOp::Mul(to),
+                NodeOp::Prim(op, _) => NodeOp::Prim(op, to),
+                _ => NodeOp::Recip(to),
+            };
+            out.push(g.add(Node::new(op, args)));
+        }
+    },
 };
 
 /// Take a common factor out of the operands from `first` on. Zero has every factor.

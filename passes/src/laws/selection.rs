@@ -4,7 +4,7 @@
 //! function is then the finer one, and it is the one kept.
 
 use super::arithmetic::is_positive;
-use super::{is_add, is_mul, Law};
+use super::{is_add, is_mul, product, Law};
 use crate::lang::{Graph, Node, NodeOp};
 use crate::term::TermOp;
 use egg::Id;
@@ -53,42 +53,46 @@ struct Path {
 }
 
 /// The strictly monotone functions that the nodes of a class are along some axes.
-fn steps(egraph: &Graph, class: Id, axes: AxisSet) -> Vec<Step> {
-    let varies = |id: Id| !egraph[id].data.axes.intersect(axes).is_empty();
-    let mut found = vec![];
-    for node in &egraph[class].nodes {
-        let increasing = match &node.op {
-            NodeOp::Prim(TermOp::Unary(op), _) => match op {
-                UnaryOp::Exp | UnaryOp::Exp2 | UnaryOp::Tanh | UnaryOp::Erf => true,
-                UnaryOp::Log | UnaryOp::Log2 | UnaryOp::Sqrt if egraph[node.args[0]].data.interval.is_nonnegative() => {
-                    true
-                }
-                _ => continue,
-            },
-            NodeOp::Recip(_) if egraph[node.args[0]].data.interval.is_nonnegative() => false,
-            op if is_add(op) => true,
-            op if is_mul(op) => {
-                let others: Vec<Id> = node.args.iter().copied().filter(|a| !varies(*a)).collect();
-                if others.iter().all(|o| is_positive(egraph, *o)) {
-                    true
-                } else if others.len() == 1 && egraph[others[0]].data.interval.hi < 0.0 {
-                    false
-                } else {
-                    continue;
-                }
-            }
-            _ => continue,
-        };
-        let varying: Vec<usize> = (0..node.args.len()).filter(|i| varies(node.args[*i])).collect();
-        if let [operand] = varying[..] {
-            found.push(Step { node: node.clone(), operand, increasing });
+fn steps(egraph: &mut Graph, class: Id, axes: AxisSet) -> Vec<Step> {
+    let nodes = egraph[class].nodes.clone();
+    nodes.iter().filter_map(|node| step(egraph, node, axes)).collect()
+}
+
+fn step(egraph: &mut Graph, node: &Node, axes: AxisSet) -> Option<Step> {
+    let varies = |g: &Graph, id: Id| !g[id].data.axes.intersect(axes).is_empty();
+    let (varying, others): (Vec<Id>, Vec<Id>) = node.args.iter().partition(|a| varies(egraph, **a));
+    let is_nonnegative = |g: &Graph, id: Id| g[id].data.interval.is_nonnegative();
+    let increasing = match &node.op {
+        NodeOp::Prim(TermOp::Unary(op), _) => match op {
+            UnaryOp::Exp | UnaryOp::Exp2 | UnaryOp::Tanh | UnaryOp::Erf => true,
+            UnaryOp::Log | UnaryOp::Log2 | UnaryOp::Sqrt if is_nonnegative(egraph, node.args[0]) => true,
+            _ => return None,
+        },
+        NodeOp::Prim(TermOp::Cast, to) if to.widens(egraph[node.args[0]].data.dtype) => true,
+        NodeOp::Recip(_) if is_nonnegative(egraph, node.args[0]) => false,
+        op if is_add(op) => true,
+        op if is_mul(op) && others.iter().all(|o| is_positive(egraph, *o)) => true,
+        op if is_mul(op) && others.len() == 1 && egraph[others[0]].data.interval.hi < 0.0 => false,
+        _ => return None,
+    };
+    match (&node.op, &varying[..]) {
+        (_, [one]) => {
+            let operand = node.args.iter().position(|a| a == one)?;
+            Some(Step { node: node.clone(), operand, increasing })
         }
+        // Factors that vary are one operand together.
+        (NodeOp::Mul(dtype), [_, _, ..]) if !others.is_empty() => {
+            let together = product(egraph, *dtype, varying);
+            let node = Node::new(node.op.clone(), [others, vec![together]].concat());
+            let operand = node.args.iter().position(|a| *a == together)?;
+            Some(Step { node, operand, increasing })
+        }
+        _ => None,
     }
-    found
 }
 
 /// Shortest increasing chains: one increasing step, or two decreasing ones with increasing ones between.
-fn increasing_paths(egraph: &Graph, class: Id, axes: AxisSet) -> Vec<Path> {
+fn increasing_paths(egraph: &mut Graph, class: Id, axes: AxisSet) -> Vec<Path> {
     const MAX_STEPS: usize = 5;
     let mut found = vec![];
     let mut open = vec![(Path { steps: vec![], base: class }, true)];
@@ -125,20 +129,22 @@ impl Step {
 }
 
 fn extremum(egraph: &mut Graph, node: &Node, out: &mut Vec<Id>) {
-    let NodeOp::Prim(TermOp::Reduce(op, axes), dtype) = node.op else { return };
+    let NodeOp::Prim(TermOp::Reduce(op, axes), _) = node.op else { return };
     for step in steps(egraph, node.args[0], axes) {
         let other = if op == ReduceOp::Max { ReduceOp::Min } else { ReduceOp::Max };
         let op = if step.increasing { op } else { other };
         let x = step.node.args[step.operand];
+        let dtype = egraph[x].data.dtype;
         let inner = egraph.add(Node::new(NodeOp::Prim(TermOp::Reduce(op, axes), dtype), vec![x]));
         out.push(step.apply(egraph, inner));
     }
 }
 
 fn topk(egraph: &mut Graph, node: &Node, out: &mut Vec<Id>) {
-    let NodeOp::Prim(TermOp::TopK { axis, part, .. }, _) = node.op else { return };
+    let NodeOp::Prim(TermOp::TopK { axis, to, part }, dtype) = node.op else { return };
     for path in increasing_paths(egraph, node.args[0], AxisSet::one(axis)) {
-        let mut id = egraph.add(Node::new(node.op.clone(), vec![path.base]));
+        let dtype = if part == Part::Values { egraph[path.base].data.dtype } else { dtype };
+        let mut id = egraph.add(Node::new(NodeOp::Prim(TermOp::TopK { axis, to, part }, dtype), vec![path.base]));
         if part == Part::Values {
             for step in path.steps.iter().rev() {
                 id = step.apply(egraph, id);

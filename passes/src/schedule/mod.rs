@@ -57,7 +57,8 @@ pub fn schedule(
 
 /// Reductions of some results that need a stream of their own after those that they depend on, and why.
 fn refused(source: &Graph, terms: &mut Terms, streams: &Streams, roots: &[TermId]) -> Vec<Refused> {
-    let names = Names::of(&source.axes, &source.inputs);
+    let anchors = streams.named_anchors(terms);
+    let names = Names { anchors: &anchors, ..Names::of(&source.axes, &source.inputs) };
     let mut found = vec![];
     for id in terms.reachable(roots) {
         if let Some(why) = streams.refused(id) {
