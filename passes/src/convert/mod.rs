@@ -78,6 +78,8 @@ struct Converter<'a> {
     stored: Vec<Stored>,
     /// What is stored.
     stored_roots: Vec<TermId>,
+    /// Nodes whose values are computed once, for all views of them.
+    shared: BTreeSet<NodeId>,
     /// The stored array of a node.
     stored_at: HashMap<NodeId, usize>,
 }
@@ -99,6 +101,7 @@ pub fn convert(module: &Module, func: &Func) -> Result<Graph, PassError> {
         picked: BTreeSet::new(),
         stored: vec![],
         stored_roots: vec![],
+        shared: stored::shared_values(func),
         stored_at: HashMap::new(),
     };
     converter.add_constants(module);
@@ -155,7 +158,7 @@ impl Converter<'_> {
         if let Some(&term) = self.memo.get(&key) {
             return Ok(term);
         }
-        let term = match self.must_be_stored(&node.op, &relevant) {
+        let term = match self.must_be_stored(id, &relevant) {
             true => self.stored_node(id, &relevant)?,
             false => self.convert_op(&node.op, &node.args, node.ty.dtype, &relevant)?,
         };

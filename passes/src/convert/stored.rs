@@ -5,15 +5,37 @@ use super::{Converter, Stored, Substitution};
 use crate::error::PassError;
 use crate::fold::ArrayDecl;
 use crate::term::{ArrayId, Term, TermId, TermOp};
-use onefold_ir::{AxisId, AxisSet, BinaryOp, CmpOp, DType, Literal, NodeId, Op, Part, ReduceOp, UnaryOp};
+use onefold_ir::{AxisId, AxisSet, BinaryOp, CmpOp, DType, Func, Literal, NodeId, Op, Part, ReduceOp, UnaryOp};
+use std::collections::BTreeSet;
+
+/// So many reductions behind each other make a value that is not computed again for another view of it.
+const LONG_CHAIN: u32 = 4;
+
+/// Nodes behind long chains of reductions that are used as they stand and under a view (a matrix and its transpose, in an iteration). Copies of
+/// such a value are summed in different orders, and what differs between them may grow with every further step: Newton's iteration for an
+/// inverse doubles it. Besides, each copy is the whole work again.
+pub(super) fn shared_values(func: &Func) -> BTreeSet<NodeId> {
+    let mut chains: Vec<u32> = vec![];
+    let mut viewed: BTreeSet<NodeId> = BTreeSet::new();
+    let mut plain: BTreeSet<NodeId> = func.results.iter().map(|r| r.node).collect();
+    for node in &func.nodes {
+        let before = node.args.iter().map(|a| chains[a.0 as usize]).max().unwrap_or(0);
+        let reduces = matches!(node.op, Op::Reduce(..) | Op::ArgMax(_) | Op::TopK { .. });
+        chains.push(before + u32::from(reduces));
+        let of = if matches!(node.op, Op::Rename { .. }) { &mut viewed } else { &mut plain };
+        of.extend(&node.args);
+    }
+    viewed.retain(|id| plain.contains(id) && chains[id.0 as usize] >= LONG_CHAIN && func.node(*id).ty.dtype.is_float());
+    viewed
+}
 
 impl Converter<'_> {
     /// Whether a node's values are read back from memory, under views of some of its axes.
-    pub(super) fn must_be_stored(&self, op: &Op, subst: &Substitution) -> bool {
-        match op {
+    pub(super) fn must_be_stored(&self, id: NodeId, subst: &Substitution) -> bool {
+        match &self.func.node(id).op {
             Op::Sort { .. } | Op::CumSum(_) => true,
             Op::TopK { to, .. } => subst.contains_key(to),
-            _ => false,
+            _ => self.shared.contains(&id),
         }
     }
 
